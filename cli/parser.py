@@ -288,7 +288,7 @@ def asks_for_text(words: Sequence[str], command: Command | None = None) -> bool:
 def canonical(words: list[str]) -> list[str]:
     """The call in its present form: older and mirrored names are replaced."""
     first, second = (*words[:2], "", "")[:2]
-    if first == "session" and second in ("search", "extract", "inspect"):
+    if first == "session" and second in ("search", "extract"):
         words = ["sessions", *words[1:]]
     elif (first, second) == ("recall", "show") and len(words) > 2 and not words[2].isalpha():
         if "".join(words[3:4])[:1] in "-":  # `recall show 2`; any other words are a query

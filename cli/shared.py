@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 from typer import Argument, Option
 
+import clients
 from cli.parser import TRUTHS
 from core.errors import Failure
 
@@ -101,6 +102,8 @@ Hours = Annotated[float, Option("--hours", min=0, max=876_000, help="How far bac
 Session = Annotated[str | None, session_option("The session's id")]
 Stdin = Annotated[bool, Option("--stdin", help="Also read a JSON object from stdin")]
 Percent = Annotated[float | None, Option("--percent", min=0, max=100, metavar="P", help="Context usage in percent")]
+CLIENT = OneOf(*clients.NAMES)
+OnlyClient = Annotated[str | None, Option("--client", parser=CLIENT, help="Only this client")]
 ConfirmedDeletion = Annotated[
     bool | None, Option("--yes/--dry-run", "-y", help="Do not ask, or only show what would happen")
 ]

@@ -73,7 +73,11 @@ def message(answer: Answer) -> View:
 def values(answer: Answer) -> View:
     """The view of most answers: names and values, then each list, group and long text under its name."""
     result = present(answer.result if isinstance(answer.result, dict) else {})
-    blocks = {name: value for name, value in result.items() if _is_block(value)}
+    blocks = {
+        name: value for name, value in result.items()
+        if isinstance(value, dict) or (isinstance(value, str) and "\n" in value)
+        or (isinstance(value, list) and (isinstance(value[0], dict) or len(plain(value)) > 60))  # characters
+    }  # fmt: skip
     single = {name: value for name, value in result.items() if name not in blocks}
     if answer.message:
         yield safe(answer.message)
@@ -92,12 +96,6 @@ def values(answer: Answer) -> View:
         else:
             most = 20  # lines
             yield safe("\n".join([*(plain(item, name) for item in value[:most]), *["…"] * (len(value) > most)]))
-
-
-def _is_block(value: object) -> bool:
-    if isinstance(value, list):
-        return isinstance(value[0], dict) or len(plain(value)) > 60  # characters
-    return isinstance(value, dict) or (isinstance(value, str) and "\n" in value)
 
 
 def confirm(question: str, *, default: bool = False) -> bool:

@@ -6,7 +6,6 @@ from typing import Annotated, Any
 import typer
 from typer import Argument, Option
 
-import clients
 from cli import shared
 from cli.output import Answer, quoted, runnable, step, wrong_usage
 from core import background, config, files, switches
@@ -20,8 +19,6 @@ from session.known_states import expire_states
 
 app = typer.Typer()
 store = shared.group(app, "store", "Prune the local store; set up, fill and read a Typesense cluster.")
-
-CLIENT = shared.OneOf(*clients.NAMES)
 
 _ABSENT = {"ok": None, "detail": "not part of this joelclaw, which starts no service; `healthy` is its own verdict"}
 _SERVICES = {"server": _ABSENT, "worker": _ABSENT, "agent_mail": _ABSENT, "latestAgentDispatchCanary": None}
@@ -57,7 +54,7 @@ def status(
 
 @app.command("doctor")
 def doctor(
-    client: Annotated[list[str] | None, Option(parser=CLIENT, help="Only this client")] = None,
+    client: Annotated[list[str] | None, Option(parser=shared.CLIENT, help="Only this client")] = None,
     project: Annotated[bool, Option("--project", help="The folder's project")] = False,
     fix: Annotated[bool, Option("--fix", help="Make safe repairs")] = False,
 ) -> Answer:

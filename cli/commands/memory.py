@@ -250,7 +250,14 @@ def purge(
     from session.purge import Purge
 
     filters = {"session": (session or "").strip(), "project": project.strip(), "before": before, "match": match}
-    _check_filters(ids or [], filters)
+    if bool(ids) == any(filters.values()):
+        message = "ids and filters cannot be used together" if ids else "no memory was given"
+        raise wrong_usage(message, "give ids, or some of --session, --project, --before and --match")
+    least_match = 3  # characters
+    if match and len(folded(match)) < least_match:
+        raise wrong_usage("--match is too short", f"give {least_match} characters or more")
+    if before and clock.local_period(before) is None:
+        raise wrong_usage(f"--before {before[:60]!r} is not a date", "give it as 2026-01-31")
     would = "Would be deleted permanently:"
     with shared.progress_bar("searching") as bar:
         selected = Purge(config.load(), ids or [], filters, bar)
@@ -265,18 +272,6 @@ def purge(
         result = selected.run(bar)
     actions = [step("joelclaw store push", "delete it in the cluster too")] if result["cluster"] else []
     return Answer(result, [*actions, step("joelclaw status", "what is left")])
-
-
-def _check_filters(ids: list[str], filters: dict[str, str]) -> None:
-    """Raise a Failure if a purge cannot be made of these words."""
-    least_match = 3  # characters of --match
-    if bool(ids) == any(filters.values()):
-        message = "ids and filters cannot be used together" if ids else "no memory was given"
-        raise wrong_usage(message, "give ids, or some of --session, --project, --before and --match")
-    if filters["match"] and len(folded(filters["match"])) < least_match:
-        raise wrong_usage("--match is too short", f"give {least_match} characters or more")
-    if filters["before"] and clock.local_period(filters["before"]) is None:
-        raise wrong_usage(f"--before {filters['before'][:60]!r} is not a date", "give it as 2026-01-31")
 
 
 memory.add_typer(memory_bulk.app)

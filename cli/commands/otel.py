@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 from typer import Argument, Option
 
-import clients
 from cli import shared
 from cli.commands import hot
 from cli.input import time_range
@@ -74,7 +73,7 @@ def search(
     source: Sources = None,
     component: Components = None,
     session: Annotated[str, shared.session_option("Only this session")] = "",
-    client: Annotated[str | None, Option(parser=shared.OneOf(*clients.NAMES), help="Only this client")] = None,
+    client: shared.OnlyClient = None,
     project: Annotated[str, shared.project_option("Only this project")] = "",
     system: Annotated[str | None, Option(metavar="ID", help="Only this machine")] = None,
     success: Success = None,

@@ -6,7 +6,6 @@ from typing import Annotated, Any, Literal
 import typer
 from typer import Option
 
-import clients
 from cli import shared
 from cli.input import current_session, session_from_environment
 from cli.output import Answer, FramedText, is_for_person, quoted, runnable, step, template
@@ -33,7 +32,6 @@ session = shared.group(app, "session", "List all sessions, or show a session in 
 sessions = shared.group(app, "sessions", "Search and read archived sessions.")
 
 ENTRIES_PRINTED = {"files": 8, "names": 40, "commands": 6, "errors": 5, "words": 6}  # of each kind
-CLIENT = shared.OneOf(*clients.NAMES)
 KIND = shared.OneOf(*ENTRIES_PRINTED)
 CHOSEN = {
     "project": "The latest session of this project.",
@@ -49,7 +47,7 @@ CHOSEN = {
 def list_(
     limit: Annotated[int, shared.limit_option(10_000)] = 20,
     project: Annotated[str, shared.project_option("Only this project")] = "",
-    client: Annotated[str | None, Option(parser=CLIENT, help="Only this client")] = None,
+    client: shared.OnlyClient = None,
     hours: Annotated[float | None, Option(min=0, max=876_000, help="How far back, in hours")] = None,
 ) -> Answer:
     """List all sessions, the most recently active first."""
