@@ -145,17 +145,26 @@ def word_sets(topics: dict[str, str]) -> dict[str, frozenset[str]]:
 class Clues:
     """What announces a secret in a text."""
 
-    __slots__ = ("anchors", "is_hidden", "logins", "tokens", "words")
+    __slots__ = ("_present", "anchors", "is_hidden", "logins", "tokens", "words")
 
     def __init__(self, text: str) -> None:
+        lower = text.lower()
         self.words = set(text.split()) - _harmless_words
-        self.anchors = _anchors_in(text, self.words)
-        self.tokens = [word for word in self.words if len(word) >= MIN_TOKEN and _may_be_token(word)]
+        self._present = _anchors_in(lower, self.words)
+        self.anchors = _announcing(self._present, text, lower, self.words)
+        self.tokens = [
+            word
+            for word in self.words
+            if len(word) >= MIN_TOKEN
+            and not word.isalpha()
+            and not word.isdigit()
+            and word.lower() != word != word.upper()
+        ]
         self.logins = {word for word in self.words if ":" in word and _may_be_login(word)}
         announces = any(keyword in self.anchors for keyword in ANNOUNCING)
         self.is_hidden = (
             not self.anchors.isdisjoint(_ESCAPES)
-            or any(_is_word(text, word) for word in self.anchors.intersection(FOREIGN))
+            or any(_begins_word(lower, word) for word in self.anchors.intersection(FOREIGN))
             or (announces and not self.anchors.isdisjoint(_ENCODED))
             or (not text.isascii() and _has_invisible(text))
         )
@@ -166,7 +175,7 @@ class Clues:
     def remember(self, *, is_random: bool) -> None:
         """Remember the words that announce nothing. `is_random`: one of the tokens is random."""
         low = " ".join(self.words).lower()
-        parts = [anchor.strip().lower() for anchor in self.anchors if anchor not in _PHRASES]
+        parts = [anchor.strip().lower() for anchor in self._present if anchor not in _PHRASES]
         parts += [word for word in _PHRASES.values() if word in low]
         known = self.words.difference(self.logins, self.tokens if is_random else ())
         if len(_harmless_words) > _MAX_WORDS:
@@ -181,18 +190,37 @@ def may_hold_secret(text: str) -> bool:
     return bool(Clues(text))
 
 
-def _anchors_in(text: str, words: set[str]) -> set[str]:
-    """The anchors in the new words of a text; none if all are among plain words."""
+def _anchors_in(lower: str, words: set[str]) -> set[str]:
+    """The anchors in the new words of a text."""
     fresh = f" {' '.join(words)} "
-    low, lower = fresh.lower(), text.lower()
-    anchors = set()
-    for anchor in _likely(low) if len(low) > 1_000 else _ANCHORS:
-        if anchor in _PHRASES:
-            is_there = _PHRASES[anchor] in low and anchor in lower
-        else:
-            is_there = anchor in (fresh if anchor in _EXACT else low)
-        if is_there:
-            anchors.add(anchor)
+    low = fresh.lower()
+    likely: Iterable[str] = _ANCHORS
+    if len(low) > 1_000:  # only those of which the longest run of letters and digits is in the text
+        if not _index:
+            for anchor in _ANCHORS:
+                run = max(_runs_of(_PHRASES.get(anchor, anchor).lower()), key=len, default="")
+                _index.setdefault(run, []).append(anchor)
+        runs = " ".join(set(_runs_of(low)))
+        likely = [anchor for run in filter(runs.__contains__, _index) for anchor in _index[run]]
+    return {
+        anchor
+        for anchor in likely
+        if (
+            _PHRASES[anchor] in low and anchor in lower
+            if anchor in _PHRASES
+            else anchor in (fresh if anchor in _EXACT else low)
+        )
+    }
+
+
+def _runs_of(text: str) -> list[str]:
+    """The runs of letters and digits in ASCII."""
+    return text.encode("ascii", "replace").translate(_SEPARATORS).decode("ascii").split()
+
+
+def _announcing(present: set[str], text: str, lower: str, words: set[str]) -> set[str]:
+    """The anchors of a text that announce a secret; none if all are among plain words."""
+    anchors = set(present)
     if "://" in anchors and not any("@" in word for word in words if "://" in word):
         anchors.remove("://")
     if "0x" in anchors and max(map(len, words)) < 66:
@@ -202,26 +230,9 @@ def _anchors_in(text: str, words: set[str]) -> set[str]:
     return set() if anchors <= _PLAIN_WORDS and all(_is_among_plain(lower, anchor) for anchor in anchors) else anchors
 
 
-def _likely(low: str) -> list[str]:
-    """The anchors that a long text may contain: it has the longest run of letters and digits in them."""
-    if not _index:
-        for anchor in _ANCHORS:
-            runs = (
-                _PHRASES.get(anchor, anchor)
-                .lower()
-                .encode("ascii", "replace")
-                .translate(_SEPARATORS)
-                .decode("ascii")
-                .split()
-            )
-            _index.setdefault(max(runs, key=len, default=""), []).append(anchor)
-    runs = low.encode("ascii", "replace").translate(_SEPARATORS).decode("ascii").split()
-    return [anchor for run in filter(" ".join(set(runs)).__contains__, _index) for anchor in _index[run]]
-
-
-def _is_word(text: str, word: str) -> bool:
-    """Whether the word is in the text, in any case, with no letter before it."""
-    return any(not before[-1:].isalpha() for before in text.lower().split(word)[:-1])
+def _begins_word(lower: str, word: str) -> bool:
+    """Whether the word is in the text with no letter before it."""
+    return any(not before[-1:].isalpha() for before in lower.split(word)[:-1])
 
 
 def _is_among_plain(lower: str, anchor: str) -> bool:
@@ -255,10 +266,6 @@ def _may_be_login(word: str) -> bool:
 
 def _may_be_password(word: str) -> bool:
     return len(word) >= 6 and not word.isalpha() and any(map(str.isdigit, word)) and word.lower() != word.upper()
-
-
-def _may_be_token(word: str) -> bool:
-    return not word.isalpha() and not word.isdigit() and word.lower() != word != word.upper()
 
 
 def _may_hold_in_value(value: object) -> bool:

@@ -133,6 +133,18 @@ def test_invisible_characters_hide_no_secret(sign: str, text: str) -> None:
         assert redact_value({f"pass{sign}word": "hunter"}) == {f"pass{sign}word": "[redacted:password]"}
 
 
+def test_words_that_were_harmless_once_announce_a_secret_later() -> None:
+    plain = "the password of the login is here / there, and the token has a key"
+    for _ in range(2):
+        assert redact(plain) == (plain, ())
+    assert redact("the new password heron7quaymist works") == (
+        "the new password [redacted:password] works",
+        ("password",),
+    )
+    assert redact("ann / Fjord7&Anchor") == ("ann / [redacted:password]", ("password",))
+    assert redact("login: ann / Fjord7Anchor") == ("login: ann / [redacted:password]", ("password",))
+
+
 MEGABYTE = 1_000_000
 PLAIN = ("a", "aB3", "://", "=", "ey" + "J", "sk" + "-", "\\", "x\n", "🔥", "[redacted:")
 HOSTILE = [
@@ -143,6 +155,7 @@ HOSTILE = [
     "base64 -d secret\n", "a:5432:b:c:d\n", "kind: Secret\ndata:\n a: b\n", "password,a\n", "login: a:b ",
     "insert into a (password) values ('b') ", "password=hunter22)", "\x1b[0m", "secrets set A=b ", "cat <<< 'x ",
     "AKIA\n", "insert into a (password) values (", '"kind":"Secret",' + '"data":{},' * 700,
+    "pw=", "pw: ", "bcp =", "zip ='", "x:A1b2c3 ",
 ]  # fmt: skip
 
 
