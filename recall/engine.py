@@ -3,19 +3,20 @@
 1. names: places in files and tool calls that contain the names in the query (only with `query.by_name`)
 2. documents: candidates by words and meaning, ranked (`recall.ranking`), without those that the trust pass drops
 3. document hits: texts that only restate the question are halved, repetitions within a session counted as `more`
-4. merge: places first, then calls and documents by score, cut to a common length if only the texts will be printed
+4. merge: places first, then calls and documents by score; those of an exchange (a prompt and everything up to the
+   next) become one hit, cut to a common length if only the texts will be printed
 """
 
 from __future__ import annotations
 
 from core import TYPE_CHECKING, clock, words
-from core.store import sessions
+from core.store import branches, sessions
 from core.store.documents import ABANDONED
 from core.store.search import LocalCandidates
 from core.store.sqlite import COLLECTIONS
-from recall.hit import document_hit, snippet
+from recall.hit import EXTERNAL, document_hit, snippet
 from recall.query import Scope, expand, resolve_category
-from recall.ranking import Ranking, reasons_to_drop, restatement_factor
+from recall.ranking import Ranking, is_work, reasons_to_drop, restatement_factor
 from recall.times import asks_only_for_a_time, period_named, words_of_time
 from recall.vectors import document_vector
 
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from recall.query import Query
     from recall.ranking import Ranked
 
+PASSAGES = 3  # of an exchange in a hit, such as the prompt, a step and the result
 CANDIDATES = 50  # that are searched by words and checked for a name, at least; 100 find no more among ten hits
 
 
@@ -100,6 +102,9 @@ class _Recall:
         self.calls: list[CallMatch] = []
         self.ranked: list[Ranked] = []
         self.dropped: list[tuple[Ranked, list[str]]] = []
+        self.most = self.limit  # documents and calls to fetch, each
+        self.rows: dict[str, int] = {}  # of the messages of work among the hits, by id
+        self.prompts: dict[str, list[branches.Mark]] = {}  # of the sessions in the hits
 
     def result(self) -> dict[str, Any]:
         """The result of the contract, with the keys `semantic`, `preferredProject` and `fallback` added."""
@@ -161,6 +166,8 @@ class _Recall:
 
         query = self.query
         self.names = names.QueryNames(self.text)
+        if self.names.wanted and not (self.names.is_single or query.whole):
+            self.most *= PASSAGES
         has_tags = bool(query.category or query.tags)  # which calls and places do not have
         asked = None if has_tags or query.collections or query.between else names.places_query(self.text)
         if asked is not None:
@@ -168,7 +175,7 @@ class _Recall:
 
             self.places = places.answer(self.db, self.text, asked, query, self.filters["projects"], lean=self.is_lean)
         if not has_tags and (not query.collections or "calls" in query.collections):
-            matches = names.matching_calls(self.db, self.text, self.names, self.filters, self.scope, self.limit)
+            matches = names.matching_calls(self.db, self.text, self.names, self.filters, self.scope, self.most)
             self.calls = [match for match in matches if match.score >= query.min_score]
 
     # 2. Documents
@@ -198,7 +205,7 @@ class _Recall:
         period = period_named(words_of_time(self.text), self.now, exactly=True)
         if period is None or self.calls or self.query.between:
             return []
-        self.source = LocalCandidates(self.db, vectors=False)
+        self.source, self.most = LocalCandidates(self.db, vectors=False), self.limit
         self.ranked = self.ranking.newest(self.source, {**self.filters, "between": (period[0], period[1] - 1)})
         return self._trusted_hits()
 
@@ -236,7 +243,7 @@ class _Recall:
         """The best hits. A text that repeats a better hit of its session is counted in that hit's `more`."""
         asked = words.split(self.query.text)
         # Some more than the limit, since those that restate the question lose half of their score.
-        considered = {ranked.traits["rowid"]: ranked for ranked in trusted[: 2 * self.limit + 5]}
+        considered = {ranked.traits["rowid"]: ranked for ranked in trusted[: self.most + self.limit + 5]}
         speaking = {r.traits["session"] for r in considered.values() if r.traits["collection"] == "episodes"}
         scored: list[tuple[float, Document, Ranked]] = []
         for document in self.source.documents(list(considered)) if considered else ():
@@ -258,59 +265,104 @@ class _Recall:
             repeated = next((hit for hit in alike if session and hit["project"] == document["project"]), None)
             if repeated is not None:
                 repeated["more"] += 1
-            elif len(chosen) < self.limit:
+            elif len(chosen) < self.most:
+                if is_work(ranked.traits):
+                    self.rows[document["id"]] = document["rowid"]
                 chosen.append((own, document_hit(document, score, ranked.raw, ranked.boost)))
         return [hit for _, hit in chosen]
 
     # 4. Merge
 
     def _merged(self, documents: list[Hit]) -> list[Hit]:
-        """Places, then calls and documents by score; up to the limit."""
+        """Places, then exchanges with their calls and documents, by score; up to the limit."""
         names = self.names
         if names is None:
             return documents
         places = [] if self.places is None else [self.places]
         limit = max(self.limit - len(places), 0)
-        # For a single name, calls score higher than documents; two hits of five are left to documents.
-        reserved = min(len(documents), limit * 2 // 5) if names.is_single else 0
-        chosen: list[CallMatch | Hit] = [*self.calls[: limit - reserved]]
-        chosen += documents[: limit - len(chosen)] if names.is_single else documents
+        passages: list[CallMatch | Hit] = [*self.calls, *documents]
+        if names.is_single:  # calls score higher than documents; two hits of five are left to documents
+            reserved = min(len(documents), limit * 2 // 5)
+            calls = self.calls[: limit - reserved]
+            passages = [*calls, *documents[: limit - len(calls)]]
         # of equal scores, what was abandoned comes last
-        chosen.sort(
+        passages.sort(
             key=lambda item: (
                 (-item["score"], item["isAbandoned"]) if isinstance(item, dict) else (-item.score, item.is_abandoned)
             )
         )
-        del chosen[limit:]
-        return places + self._fitted(chosen, names, sum(len(hit["observation"]) + 1 for hit in places))
+        used = sum(len(hit["observation"]) + 1 for hit in places)
+        return places + self._fitted(self._by_exchange(passages)[:limit], names, used)
 
-    def _fitted(self, chosen: Sequence[CallMatch | Hit], names: QueryNames, used: int) -> list[Hit]:
+    def _by_exchange(self, passages: Sequence[CallMatch | Hit]) -> list[list[CallMatch | Hit]]:
+        """The passages of each hit: up to PASSAGES of the same exchange, the best first."""
+        groups: list[list[CallMatch | Hit]] = []
+        last: dict[object, list[CallMatch | Hit]] = {}
+        for passage in passages:
+            exchange = self._exchange(passage)
+            group = last.get(exchange, []) if exchange else []
+            if len(group) in (0, PASSAGES):
+                group = last[exchange] = []
+                groups.append(group)
+            group.append(passage)
+        return groups
+
+    def _exchange(self, passage: CallMatch | Hit) -> object:
+        """What identifies the exchange that a call or a message of work belongs to; None if that is unknown."""
+        if self.most == self.limit:
+            return None
+        if isinstance(passage, dict):
+            session, at, is_abandoned = passage["session"], self.rows.get(passage["id"], 0), passage["isAbandoned"]
+        else:
+            session, at, is_abandoned = passage.call["session"], passage.call["number"] - 1, passage.is_abandoned
+        if session not in self.prompts:
+            self.prompts[session] = branches.prompts(self.db, session)
+        kind = 1 if isinstance(passage, dict) else 0
+        prompt = max((mark for mark in self.prompts[session] if mark[kind] <= at), default=None)
+        return (session, prompt, is_abandoned) if prompt else None
+
+    def _fitted(self, groups: Sequence[list[CallMatch | Hit]], names: QueryNames, used: int) -> list[Hit]:
         """The hits, with texts cut around the match if the answer is to be short; `used` characters are taken."""
-        call_chars = 320  # of a call, if nothing limits the answer
+        call_chars = 320  # of a call or of a further passage, if nothing limits the answer
         min_chars = 160  # a shorter extract cannot be understood
         is_short = self.is_lean or (self.query.raw and self.budget["requested"] != "deep")
         if not is_short:
-            return [item if isinstance(item, dict) else item.hit(call_chars) for item in chosen]
+            return [_joined(group, names.wanted, 0, call_chars) for group in groups]
         # Characters of five hits; more hits get more. Longer answers use up the context that recall is to save.
         room = 820 if names.is_single else 1_000 if self.is_lean else 1_800
         left = max(room, used) * max(self.limit, 5) // 5 - used
         hits: list[Hit] = []
-        for at, item in enumerate(chosen):
+        for at, group in enumerate(groups):
             if used and left < min_chars:
                 break
-            others = len(chosen) - at - 1
+            others = len(groups) - at - 1
             share = left // (others + 1) - 1
             if at == 0:  # the first hit holds the answer as often as the next four
                 share = min(int(2.5 * share), left - (min_chars + 1) * others)
             share = max(min_chars, share)
-            if not isinstance(item, dict):
-                hits.append(item.hit(share))
-            elif len(item["observation"]) <= share:
-                hits.append(item)
-            else:
-                hits.append({**item, "observation": snippet(item["observation"], names.wanted, share)})
+            shown = group[: share // min_chars]
+            hits.append(_joined(shown, names.wanted, share - (len(shown) - 1) * (min_chars + 1), min_chars))
             left -= len(hits[-1]["observation"]) + 1
         return hits
+
+
+def _joined(group: Sequence[CallMatch | Hit], wanted: Sequence[str], room: int, further_room: int) -> Hit:
+    """The hit of an exchange: its best passage, in `room` characters (0: whole), and extracts of the others."""
+    hits: list[Hit] = []
+    for passage in group:
+        chars = further_room if hits else room
+        if not isinstance(passage, dict):
+            hits.append(passage.hit(chars or further_room))
+        elif 0 < chars < len(passage["observation"]):
+            hits.append({**passage, "observation": snippet(passage["observation"], wanted, chars)})
+        else:
+            hits.append(passage)
+    best, *others = hits
+    texts = [best["observation"]]
+    for hit in others:
+        origin = hit["origin"].partition(" ")[0]
+        texts.append(f"[{origin}] {hit['observation']}" if origin in EXTERNAL else hit["observation"])
+    return {**best, "observation": "\n".join(texts)}
 
 
 def _are_alike(first: set[str], second: set[str]) -> bool:

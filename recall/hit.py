@@ -6,6 +6,8 @@ PATH or import. An agent must be able to tell a prompt from a web page that it o
 
 from __future__ import annotations
 
+from math import log
+
 from core import TYPE_CHECKING, clock, files
 from core.project import name_of, same
 from core.store.documents import ABANDONED
@@ -128,20 +130,40 @@ def line(hit: Hit, own: str = "") -> str:
 
 
 def snippet(text: str, wanted: Sequence[str], room: int) -> str:
-    """The line of a text with most of the wanted words, and as many lines around it as fit in `room` characters."""
+    """The lines of a text that contain most of the wanted words, in order, as many as fit in `room` characters.
+
+    A word counts more the fewer lines contain it, and less in a further line. Among equals, the nearest to the best
+    line come first. CUT marks an omission.
+    """
     lines = [line for line in map(str.strip, text.splitlines()) if line]
     if not lines or len(text) <= room:
         return "\n".join(lines)
+    from core.words import stem
 
-    def value(line: str) -> float:
-        """Earlier words count more, and so does the same case."""
-        folded = line.lower()
-        ranks = ((rank, word) for rank, word in enumerate(reversed(wanted), 1) if word and word.lower() in folded)
-        return sum(rank * (2.0 if word in line else 1.5) for rank, word in ranks)
-
-    values = [value(line) for line in lines]
+    folded = [line.lower() for line in lines]
+    weights: dict[str, float] = {}
+    for word in map(str.lower, filter(None, wanted)):
+        beginning = stem(word) or word
+        if count := sum(beginning in line for line in folded):
+            weights[beginning] = log(1 + len(lines) / count)
+    contained = [[word for word in weights if word in line] for line in folded]
+    values = [sum(map(weights.__getitem__, here)) for here in contained]
     best = values.index(max(values))
-    return _cut(lines[best], wanted, room) if len(lines[best]) > room else _widened(lines, best, room)
+    if len(lines[best]) > room:
+        return _cut(lines[best], wanted, room)
+    chosen: set[int] = set()
+    left = room + len(CUT)
+    following: int | None = best
+    while following is not None:
+        chosen.add(following)
+        left -= len(lines[following]) + len(CUT) + 1
+        for word in contained[following]:
+            weights[word] /= 2
+        fitting = (at for at in range(len(lines)) if at not in chosen and len(lines[at]) <= left)
+        following = max(
+            fitting, key=lambda at: (sum(map(weights.__getitem__, contained[at])), -abs(at - best)), default=None
+        )
+    return "\n".join(lines[at] + CUT * (at + 1 not in chosen and at < max(chosen)) for at in sorted(chosen))
 
 
 def _cut(line: str, wanted: Sequence[str], room: int) -> str:
@@ -152,19 +174,3 @@ def _cut(line: str, wanted: Sequence[str], room: int) -> str:
     before = inner * 3 // 10  # what follows a match says more than what precedes it
     start = max(0, min(place - before, len(line) - inner))
     return CUT * (start > 0) + line[start : start + inner] + CUT * (start + inner < len(line))
-
-
-def _widened(lines: Sequence[str], at: int, room: int) -> str:
-    """A line, and those after and before it in turn while they fit."""
-    first, last = at, at + 1
-    left = room - len(lines[at])
-    count = 0
-    while count != last - first:
-        count = last - first
-        if last < len(lines) and len(lines[last]) < left:
-            left -= len(lines[last]) + 1
-            last += 1
-        if first and len(lines[first - 1]) < left:
-            first -= 1
-            left -= len(lines[first]) + 1
-    return "\n".join(lines[first:last])

@@ -36,6 +36,7 @@ class Query:
     include_superseded = False  # also what another memory replaced
     by_name = False  # also tool calls and places in files; a query that is a single name gets only what contains it
     asking_session = ""  # with `by_name`: its work in a place comes before that of other sessions
+    whole = False  # with `by_name`: each message and call is a hit of its own
     raw = False  # with `by_name`: the texts are all that will be printed, so they are cut to a common length
 
     def __init__(self, text: str, **fields: Any) -> None:

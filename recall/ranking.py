@@ -101,7 +101,7 @@ class Ranking:
         if segment is not None:
             around, trust = segment
             # A conversation spreads an answer over several messages. At work, a single message sums up the result.
-            weight = trust * (0.45 if _is_work(traits) else 0.65)
+            weight = trust * (0.45 if is_work(traits) else 0.65)
             score = (1 - weight) * score + weight * around
         return score * self._time_factor(traits) * self._scope.factor(traits["project"], traits["session"])
 
@@ -151,7 +151,7 @@ def _max_meaning(traits: Traits, smallness: float) -> float:
     """
     if traits["collection"] != "episodes":
         return MAX_MEANING * (1 + smallness)
-    max_in_large_store = 0.2 if _is_work(traits) else MAX_MEANING
+    max_in_large_store = 0.2 if is_work(traits) else MAX_MEANING
     return max_in_large_store + (MAX_MEANING - max_in_large_store) * smallness
 
 
@@ -169,7 +169,7 @@ def _segment_scores(source: LocalCandidates, rowids: list[int], terms: Sequence[
 
 def _stage_factor(traits: Traits) -> float:
     """The share of its score that a message of work keeps: less for prompts, steps and short texts."""
-    if not _is_work(traits):
+    if not is_work(traits):
         return 1.0
     if traits["stage"] == "asked":
         return 0.9  # a prompt asks what the end of its turn answers
@@ -178,7 +178,7 @@ def _stage_factor(traits: Traits) -> float:
     return (0.95 if traits["stage"] == "under way" else 1.0) * length_factor
 
 
-def _is_work(traits: Traits) -> bool:
+def is_work(traits: Traits) -> bool:
     """Whether a document is a message of a session with tool calls; other documents have the stage "question" or ""."""
     return traits["stage"] not in ("", "question")
 
@@ -215,16 +215,16 @@ def raise_conclusions(ranked: Sequence[Ranked]) -> list[Ranked]:
     scores: dict[int, float] = {}
     order: dict[int, int] = {}
     for own in ranked:
-        session, row, is_work = own.traits["session"], own.traits["rowid"], _is_work(own.traits)
+        session, row, of_work = own.traits["session"], own.traits["rowid"], is_work(own.traits)
         # The rows of a session follow each other, unless another session was archived in between.
-        row_count = 6 if own.traits["stage"] == "ended" else 0 if is_work else 1
+        row_count = 6 if own.traits["stage"] == "ended" else 0 if of_work else 1
         before = [by_row.get((session, earlier)) for earlier in range(row - row_count, row)]
         concluded = [
             earlier.score for earlier in before
-            if earlier and (is_work or earlier.traits["stage"] == "question") and own.score >= 0.8 * earlier.score
+            if earlier and (of_work or earlier.traits["stage"] == "question") and own.score >= 0.8 * earlier.score
         ]  # fmt: skip
         scores[row] = max([own.score, *concluded])
-        order[row] = row if is_work or scores[row] > own.score else 0
+        order[row] = row if of_work or scores[row] > own.score else 0
     for own in ranked:
         own.score = scores[own.traits["rowid"]]
     return sorted(ranked, key=lambda entry: (-entry.score, -order[entry.traits["rowid"]]))

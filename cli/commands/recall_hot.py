@@ -121,7 +121,7 @@ def query_maker(
             project=project, prefer=prefer, include_hold=options["include_hold"],
             include_discard=options["include_discard"], by_name=True,
             asking_session=current_session() if places_query(text) else "",
-            raw=bool(options["raw"] or options["verbatim"]), between=between,
+            raw=bool(options["raw"]), whole=bool(options["verbatim"]), between=between,
         )  # fmt: skip
 
     return query

@@ -236,12 +236,14 @@ def commands(run: Run, tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("commands")
 def test_a_command_is_listed_once_with_its_outcome(run: Run) -> None:
-    outcome = run("recall", LONG, "--raw").out.splitlines()[0]
+    def first(*query: str) -> str:
+        return run("recall", *query, "--raw").out.splitlines()[0].split(" [tool] ")[0]
+
+    outcome = first(LONG)
     assert outcome.count("go test ./internal/harbour/...") == 1
     assert LONG in outcome
     assert "call 3, ok): " in outcome
-    short = run("recall", "gauges && go test ./...", "--raw").out.splitlines()[0]
-    short, _, later = short.partition("then ok (call 3): ")
+    short, _, later = first("gauges && go test ./...").partition("then ok (call 3): ")
     assert short.count("go test") == later.count("go test ./internal/harbour/...") == 1
     assert short.startswith("[tool] Bash cd gauges && go test ./... (session 0b5e7c11, prompt 1, call 2, failed)")
     assert "FAIL harbour/gauges" in short

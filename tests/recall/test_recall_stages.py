@@ -25,9 +25,28 @@ def transcript(tmp_path: Path) -> Transcript:
 
 def test_the_end_of_a_turn_comes_before_its_steps(run: Run, transcript: Transcript) -> None:
     run("memory", "archive", str(transcript.path), env=NOW)
-    hits = run("recall", "why did the sluice gate leak at spring tide", env=NOW).result["hits"]
-    texts = [hit["observation"] for hit in hits if "sluice" in hit["observation"]]
-    assert ["cut short" in text for text in texts] == [True, False, False]
+    first = run("recall", "why did the sluice gate leak at spring tide", env=NOW).result["hits"][0]
+    passages = [line for line in first["observation"].splitlines() if "sluice" in line]
+    assert ["cut short" in passage for passage in passages] == [True, False, False]
+
+
+def test_messages_and_calls_of_an_exchange_are_a_single_hit(run: Run, tmp_path: Path) -> None:
+    session = Transcript(tmp_path / "w" / "w.jsonl")
+    session.user("which pump drains the sluice gate")
+    session.used("c1", "Bash", "7", command="grep sluice pump_of_gate.txt")
+    session.user("paint the sluice gate and its pump red")
+    session.assistant("The sluice gate and its pump are red." + FILLER)
+    run("memory", "archive", str(session.path), env=NOW)
+    query = ["recall", "which pump has the sluice gate"]
+    hits = run(*query, env=NOW).result["hits"]
+    assert len(hits) == 2
+    lines = next(hit for hit in hits if "red" not in hit["observation"])["observation"].splitlines()
+    assert any(line.startswith("[tool] Bash grep sluice pump_of_gate.txt") for line in lines), lines
+    assert sorted(line.split(":")[0] for line in lines if "[tool]" not in line) == ["prompt"]
+    assert len(run(*query, "--raw", env=NOW).out.splitlines()) == 2
+    whole = run(*query, "--verbatim", env=NOW).out.splitlines()
+    assert "The sluice gate and its pump are red." + FILLER in "".join(whole)
+    assert len(whole) == 4, "verbatim, each text is a hit of its own"
 
 
 def test_an_answer_comes_before_its_question(run: Run, tmp_path: Path) -> None:
