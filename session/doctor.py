@@ -24,7 +24,7 @@ import clients
 from clients.base import Client
 from core import VERSION, clock, config, files, switches
 from core.command import find_program
-from core.errors import Failure
+from core.errors import Failure, explained
 from core.store import cluster, cluster_sync, folders, sqlite, store_file
 from core.store.events import Called
 from memory.archive import transcript_files
@@ -220,13 +220,15 @@ def check_vectors(examination: Examination) -> Iterator[Finding]:
 
 
 def check_home(examination: Examination) -> Iterator[Finding]:
-    """Whether the home can be written, the modes of its files, leftovers, and a full spool."""
+    """Whether the home can be written and its disk has room, the modes of its files, leftovers, and a full spool."""
     home = files.home()
     examination.subjects["home"] = {"path": home, "exists": os.path.isdir(home)}
     paths = [os.path.join(home, name) for name in ("", files.STORE, "sessions", "cache", "spool")]
     if path := next((path for path in paths if os.path.exists(path) and not os.access(path, os.W_OK)), ""):
         fix = f"chmod -R u+rwX {shlex.quote(home)}, as its owner; or set JOELCLAW_HOME to your own folder"
         yield error("HOME_READ_ONLY", "home", f"{path} cannot be written: nothing new is stored", fix)
+    elif os.path.isdir(home) and shutil.disk_usage(home).free < 100_000:  # a turn may take more
+        yield _finding("store", explained("STORE_FULL", home))
     readable, damaged, leftovers = files.examine(home)
     for severity, code, paths, text, fix in (
         (warning, "MODES_OPEN", readable, "others can read {}", "joelclaw doctor --fix"),
@@ -238,7 +240,7 @@ def check_home(examination: Examination) -> Iterator[Finding]:
             more = f" and {len(paths) - 3} more" if len(paths) > 3 else ""
             yield severity(code, "home", text.format(f"{shown}{more} in {home}"), fix)
     waiting = examination.facts["events"]["waiting"] = len(log.spooled_in(home))
-    if len(files.start_of(log.spool_path(), log.MAX_SPOOL_BYTES * 2)) > log.MAX_SPOOL_BYTES:
+    if _size(log.spool_path()) > log.MAX_SPOOL_BYTES:
         message = f"the spool is full: {waiting} events wait to be stored"
         yield warning("EVENTS_WAIT", "home", message, "joelclaw otel list")
 

@@ -13,7 +13,7 @@ import pytest
 from conftest import JOELCLAW, NOW_MS, PATIENCE_S, ROOT, Run
 from doctors import User
 from doctors import user as made
-from faults import WITHOUT_COLUMNS, fold_log
+from faults import WITHOUT_COLUMNS, fold_log, small_disk
 
 from core.store import sqlite
 from session import doctor_hooks
@@ -77,6 +77,13 @@ def test_modes_that_give_others_access(user: User) -> None:
     assert stat.S_IMODE(user.memory.stat().st_mode) == 0o700
     assert stat.S_IMODE((user.memory / "store.db").stat().st_mode) == 0o600
     assert stat.S_IMODE((user.memory / "somebody's.txt").stat().st_mode) == 0o644
+
+
+def test_a_full_disk(user: User) -> None:
+    with small_disk(user.memory, 4_000) as fill:
+        user.call("memory", "write", "the deploy script needs the staging key")
+        fill()
+        assert the(user, "STORE_FULL")["severity"] == "error"
 
 
 def in_the_home(user: User) -> dict[str, object]:
