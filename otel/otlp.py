@@ -54,9 +54,9 @@ METRICS = {
     "joelclaw.recalls": ("{recall}", "Searches of memory"),
     "joelclaw.injected.tokens": ("{token}", "Estimated tokens of the texts that agents were given"),
     "joelclaw.archived": ("By", "Read from transcripts by hooks"),
-    "joelclaw.store.size": ("By", "Size of the store's files"),
 }
-"""The unit of each metric and what it measures."""
+"""The unit of each metric that events add to, and what it measures."""
+STORE_SIZE = "joelclaw.store.size"
 
 _BUCKETS = (5, 10, 25, 50, 75, 100, 250, 500, 750, 1_000, 2_500, 5_000, 7_500, 10_000)  # ms; the SDK's defaults
 _SCHEMA = Schemas.V1_44_0.value
@@ -159,7 +159,7 @@ def spans(events: Sequence[Event]) -> list[ReadableSpan]:
 
 
 def metrics(events: Sequence[Event]) -> MetricsData:
-    """The metrics in `METRICS`: sums of these events alone (delta), and the present size of the store."""
+    """The metrics of `METRICS`, sums of these events alone (delta), and the present size of the store."""
     found = [
         _metrics_of([event for event in events if event["systemId"] == system], resource)
         for system, resource in _resources(events).items()
@@ -287,24 +287,20 @@ def _metrics_of(events: Sequence[Event], resource: Resource) -> ResourceMetrics:
     """The metrics of a machine's events, from the time of the first event to that of the last."""
     reader = InMemoryMetricReader(dict.fromkeys((Counter, Histogram), AggregationTemporality.DELTA))
     meter = MeterProvider([reader], resource, shutdown_on_exit=False).get_meter("joelclaw", VERSION, _SCHEMA)
-    instruments: dict[str, Callable[[float, dict[str, Any]], None]] = {}
+    instruments: dict[str, Any] = {}
+    for name, (unit, description) in METRICS.items():
+        bounds = [ms / (1000 if unit == "s" else 1) for ms in _BUCKETS]
+        instruments[name] = (
+            meter.create_histogram(name, unit, description, explicit_bucket_boundaries_advisory=bounds).record
+            if unit in ("ms", "s")
+            else meter.create_counter(name, unit, description).add
+        )
     for event in events:
         for name, value, attributes in _measurements(event):
-            unit, description = METRICS[name]
-            if name in instruments:
-                pass
-            elif unit in ("ms", "s"):
-                bounds = [ms / (1000 if unit == "s" else 1) for ms in _BUCKETS]
-                instruments[name] = meter.create_histogram(
-                    name, unit, description, explicit_bucket_boundaries_advisory=bounds
-                ).record
-            else:
-                instruments[name] = meter.create_counter(name, unit, description).add
             instruments[name](value, attributes)
-    unit, description = METRICS["joelclaw.store.size"]
     path = os.path.join(files.home(), files.STORE)
     size = sum(os.path.getsize(path + suffix) for suffix in ("", "-wal") if os.path.exists(path + suffix))
-    meter.create_gauge("joelclaw.store.size", unit, description).set(size)
+    meter.create_gauge(STORE_SIZE, "By", "Size of the store's files").set(size)
     data = reader.get_metrics_data()
     times = [event["timestamp"] * 1_000_000 for event in events]
     ((of_resource),) = data.resource_metrics if data else ()

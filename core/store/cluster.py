@@ -125,7 +125,7 @@ class SearchClient:
             return []
         prefixed = [{**search, "collection": self.prefix + search["collection"]} for search in searches]
         body = json_text.dumps({"searches": prefixed}).encode()
-        status, data = self._ask_nodes("POST", f"/multi_search?limit_multi_searches={len(prefixed)}", body)
+        status, data = self._post(f"/multi_search?limit_multi_searches={len(prefixed)}", body)
         try:
             answer = json_text.loads(data)
         except json_text.InvalidJSON:
@@ -151,11 +151,7 @@ class SearchClient:
             documents += [(str(search["collection"]), hit["document"]) for hit in answer["hits"]]
         return documents
 
-    def ping(self) -> None:
-        """Check that a node answers. Raises Failure: TYPESENSE_UNREACHABLE."""
-        self._ask_nodes("GET", "/health", b"")
-
-    def _ask_nodes(self, method: str, path: str, body: bytes) -> tuple[int, bytes]:
+    def _post(self, path: str, body: bytes) -> tuple[int, bytes]:
         """Status and body of the first answer without a server error."""
         import http.client
 
@@ -167,7 +163,7 @@ class SearchClient:
             scheme = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
             connection = scheme(parts.netloc, timeout=seconds)
             try:
-                connection.request(method, parts.path + path, body, self._headers)
+                connection.request("POST", parts.path + path, body, self._headers)
                 response = connection.getresponse()
                 data = response.read()
                 if response.status < 500:
