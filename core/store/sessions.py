@@ -409,6 +409,24 @@ def unobserved(db: apsw.Connection, session: str, after: int) -> tuple[int, int]
     return count, characters
 
 
+def by_time(db: apsw.Connection, session: str, most: int = ALL) -> list[Episode]:
+    """The first `most` turns of a session by their time, without titles."""
+    where = f"{_TURNS} AND text NOT LIKE '{TITLE}: %' ORDER BY created_at, rowid LIMIT ?"
+    return fetch_dicts(db, f"SELECT rowid, id, text, project, created_at {where}", (session, most))
+
+
+def with_turn(db: apsw.Connection, fingerprint: str) -> list[str]:
+    """The first sessions with a turn of this fingerprint."""
+    turns = "fingerprint = ? AND session_id <> '' AND forgotten_at IS NULL AND +rowid BETWEEN {} AND {}"
+    query = f"SELECT DISTINCT session_id FROM document WHERE {turns.format(*row_range('episodes'))} LIMIT 20"
+    return [str(session) for (session,) in db.execute(query, (fingerprint,))]
+
+
+def leave_prompts(db: apsw.Connection, session: str, count: int) -> None:
+    """Note that some prompts of a session are another's."""
+    db.execute("UPDATE session SET prompts = max(0, prompts - ?) WHERE id = ?", (count, session))
+
+
 def give_episode(db: apsw.Connection, turn: Document, session: str, vector: bytes, *, signatures: bool) -> None:
     """Write a turn, with its vector, as one of another session; `renew_segments` of both sessions is then due."""
     from core.store import documents

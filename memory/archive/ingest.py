@@ -46,6 +46,7 @@ class Ingested:
         self.calls = 0  # new calls
         self.bytes = 0  # read
         self.bad_lines = 0  # that hold no JSON object
+        self.session = ""  # the id under which it is stored, if it may begin like another session
         self.shared: list[Shared] = []  # episodes that other sessions claim, too: see `session_archive.settle`
         self.is_rewound = False  # the user went back to an earlier entry
         self.entries: list[Entry] = []  # the last 400, for the feedback about memories
@@ -106,6 +107,10 @@ def ingest_running(db: apsw.Connection, path: str, origin: Origin, limits: Limit
             return again.shared
 
         settle(db, ingested.shared, read_again, vectors=origin.vectors, is_live=True)
+    if ingested.session:
+        from memory.archive.session_archive import settle_opening
+
+        settle_opening(db, ingested.session, vectors=origin.vectors)
     return ingested
 
 
@@ -135,6 +140,8 @@ def _ingest_pieces(db: apsw.Connection, reader: _Reader, ingested: Ingested, pro
             tries += 1
             continue
         ingested.add(piece, stored)
+        if reader.has_no_ids and ingested.added:
+            ingested.session = archive.session
         ingested.bytes += piece.end - offset
         progress(piece.end - offset)
         if reader.is_over(ingested.bytes):
@@ -209,6 +216,7 @@ class _Reader:
         self._limits = limits
         self._client = clients.with_transcript(origin.agent)
         name = os.path.splitext(os.path.basename(sources.plain_path(path)))[0]
+        self.has_no_ids = bool(self._client.copied_types)
         self._is_named_by_session = self._client.named_by_file and name == origin.session
         self._admission = _admission(origin, read)
         self._skipped: Entry | None = None  # the first entry of a transcript that is read from behind its copies

@@ -8,6 +8,8 @@ and some clients write a message again when it has grown.
 
 from __future__ import annotations
 
+from itertools import takewhile
+
 from clients.entries import Entry
 from core import TYPE_CHECKING, words
 from core.project import repository_of
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
 
     import apsw
 
-    from core.records import Document, Session
+    from core.records import Document, Episode, Session
 
     Position = tuple[int, str, str]
     """How far a transcript is archived: the offset, a fingerprint of the file's beginning, and the carry as JSON."""
@@ -284,6 +286,49 @@ def settle(
             sessions.read_again(db, session)
     if later := [row for session in sorted(again) for row in read(session)]:
         settle(db, later, read, vectors=vectors, is_live=is_live)
+
+
+def settle_opening(db: apsw.Connection, session: str, *, vectors: bool) -> None:
+    """Leave the turns with which a session and another begin, word for word, to the one that began first.
+
+    This is for a client whose entries have no ids, and that does not name the parent of a copy. Opens a transaction.
+    """
+    with sqlite.transaction(db):
+        signatures = vectors and documents.has_signatures(db)
+        answer = next((turn["text"] for turn in sessions.by_time(db, session, 20) if _is_answer(turn)), "")
+        others = sessions.with_turn(db, words.fingerprint(answer.lower())) if answer else []
+        for other in filter(lambda other: other != session, others):
+            known, own, theirs = (
+                sessions.by_id(db, session), sessions.by_time(db, session), sessions.by_time(db, other)
+            )  # fmt: skip
+            if known and known.get("parent") == other:  # the rest of a copy
+                first = _said(own[0])
+                theirs = theirs[next((at for at, turn in enumerate(theirs) if _said(turn) == first), len(theirs)) :]
+            pairs = list(takewhile(lambda pair: _said(pair[0]) == _said(pair[1]), zip(own, theirs, strict=False)))
+            while pairs and not _is_answer(pairs[-1][0]):
+                pairs.pop()  # two users may say the same
+            if not pairs:
+                continue
+            (owner, _), (copy, copied) = sorted(
+                ((session, [turn for turn, _ in pairs]), (other, [turn for _, turn in pairs])),
+                key=lambda side: (side[1][0]["created_at"], side[0]),
+            )
+            for turn in copied:
+                documents.remove(db, turn["rowid"], signatures=signatures)
+            sessions.leave_prompts(db, copy, sum(not _is_answer(turn) for turn in copied))
+            calls.drop_copies(db, copy, owner)
+            sessions.note_fork(db, copy, owner)
+            documents.renew_segments(db, copy)
+            return
+
+
+def _is_answer(turn: Episode) -> bool:
+    return turn["text"].startswith("assistant: ")
+
+
+def _said(turn: Episode) -> str:
+    """What was said in a turn; a subagent's prompts are another agent's words."""
+    return turn["text"].partition(": ")[2]
 
 
 def _first_holder(db: apsw.Connection, group: Iterable[str], shared: Iterable[str], *, is_live: bool) -> str:

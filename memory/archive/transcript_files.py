@@ -301,7 +301,7 @@ def ingest_all(
         progress: called with bytes that were read.
         known: notes each file that need not be read again until it changes.
     """
-    report, shared, db = Archived(), [], archiver.db
+    report, shared, openings, db = Archived(), [], [], archiver.db
     waiting: list[File] = []  # their folders may be those of other sessions
     later = ((file, archiver.archive(file, is_last=True)) for file in waiting)
     for file, result in chain(_results(archiver, files, progress), later):
@@ -309,6 +309,7 @@ def ingest_all(
             waiting.append(file)
             continue
         shared += result.shared
+        openings += [result.session] if result.session else []
         if result.client:
             report.take(result.client, file.path, result)
         else:
@@ -320,6 +321,10 @@ def ingest_all(
         from memory.archive.session_archive import settle
 
         settle(db, shared, archiver.read_again, vectors=sqlite.load_vectors(db))
+    for session in openings:
+        from memory.archive.session_archive import settle_opening
+
+        settle_opening(db, session, vectors=sqlite.load_vectors(db))
     archiver.name_sessions()
     documents.renew_due_segments(db)
     if report.result["episodes"]["added"] >= documents.MERGE_AFTER:

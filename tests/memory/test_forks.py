@@ -250,6 +250,46 @@ def test_a_history_of_which_the_original_is_gone_is_archived(run: Run, tmp_path:
     assert len(turns(run)[FORKED]) == 1
 
 
+@pytest.mark.parametrize("order", [*itertools.permutations(range(3)), "together", "by hooks"])
+@pytest.mark.parametrize("is_stamped", [True, False], ids=["same times", "new times"])
+def test_rollouts_that_begin_alike_without_naming_a_parent(
+    run: Run, tmp_path: Path, home: Path, order: Any, is_stamped: bool
+) -> None:
+    folder = tmp_path / "sessions"
+    rollouts = [Rollout(folder, FIRST, 0)]
+    for word in ("osprey", "kestrel"):
+        rollouts[0].say("user", f"why is the {word} export slow?")
+        call = {"type": "function_call", "name": "exec_command", "call_id": word, "arguments": '{"cmd": "cat x.py"}'}
+        rollouts[0].add("response_item", call)
+        rollouts[0].say("assistant", f"The {word} export takes a lock.")
+    for number, session in enumerate((FORKED, FORKED[:-1] + "c"), 1):
+        rollouts.append(Rollout(folder, session, 0 if is_stamped else number * 10))
+        for kind, payload in rollouts[0].rows[1:]:
+            rollouts[-1].add(kind, payload)
+        rollouts[-1].at = 1500 + 300 * number
+        rollouts[-1].say("user", "go on")
+        rollouts[-1].say("assistant", f"It is done in way {number}.")
+    rollouts[0].at = 3000
+    rollouts[0].say("user", "go on")
+    rollouts[0].say("assistant", "It is measured.")
+    for _ in range(2):
+        if order == "together":
+            run("memory", "archive", str(folder))
+        for number in (2, 1, 0) if order == "by hooks" else order if order != "together" else ():
+            if order == "by hooks":
+                event = {"session_id": rollouts[number].rows[0][1]["id"], "transcript_path": str(rollouts[number].path)}
+                run("hook", "codex", stdin=json.dumps({"hook_event_name": "Stop", "cwd": "/w", **event}))
+            else:
+                run("memory", "archive", str(rollouts[number].path))
+        assert [len(turns(run)[row.rows[0][1]["id"]]) for row in rollouts] == [6, 2, 2]
+        assert calls(home) == {FIRST: 2}
+        listed = {row["sessionId"]: (row["kind"], row["turns"]) for row in sessions(run)}
+        assert [listed[row.rows[0][1]["id"]] for row in rollouts] == [("main", 3), ("fork", 1), ("fork", 1)]
+        db = apsw.Connection(str(home / "store.db"))
+        db.execute("UPDATE transcript SET head = ''; DELETE FROM seen_file")
+        db.close()
+
+
 WORDS = ("kestrel", "osprey", "gannet")
 
 
