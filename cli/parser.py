@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 TRUTHS = {**dict.fromkeys(("true", "1", "yes", "on"), True), **dict.fromkeys(("false", "0", "no", "off"), False)}
 _JSON_FLAGS = ("--json", "--toon")  # the mirrored CLI takes --toon too, and prints JSON
-_NOTE_DETAILS = ("channel", "decision", "evidence", "loop-id", "project", "run-id", "skip-reason", "story-id", "tools",
+NOTE_DETAILS = ("channel", "decision", "evidence", "loop-id", "project", "run-id", "skip-reason", "story-id", "tools",
                  "turn-id", "usefulness")  # fmt: skip
-"""Options of the mirrored `knowledge note`, which here are `--detail NAME=VALUE`."""
+"""Options of the mirrored `knowledge note`, which here are `--detail NAME=VALUE`, too."""
 HELP_FLAGS = ("--help", "-h")
 _IGNORED_OPTIONS = {
     "recall": ("--adapter",), "otel": ("--adapter",),
@@ -308,7 +308,7 @@ def _details(words: Sequence[str]) -> list[str]:
     rest = list(words)
     while rest:
         name, equals, value = rest.pop(0).partition("=")
-        if name[:2] == "--" and name[2:] in _NOTE_DETAILS and (equals or rest):
+        if name[:2] == "--" and name[2:] in NOTE_DETAILS and (equals or rest):
             changed += ["--detail", f"{name[2:]}={value if equals else rest.pop(0)}"]
         else:
             changed.append(name + equals + value)

@@ -76,11 +76,6 @@ def session_argument(help: str, metavar: str = "ID") -> Any:
     return Argument(metavar=metavar, help=help, autocompletion=stored("sessions"))
 
 
-def project_option(help: str) -> Any:
-    """An option whose value is the name of a project."""
-    return Option(help=help, autocompletion=stored("projects"))
-
-
 def memory_argument(help: str, metavar: str = "ID") -> Any:
     """An argument that is the id of a memory."""
     return Argument(metavar=metavar, help=help, autocompletion=stored("memories"))
@@ -99,6 +94,11 @@ Verbatim = Annotated[bool, Option("--verbatim", help="Print the text exactly as 
 ExitCode = Annotated[bool, Option("--exit-code", help="Exit 1 if nothing is found")]
 Since = Annotated[str | None, Option(metavar="TIME", help="Only newer: 2w (h, d, w, mo, y), or a date")]
 Hours = Annotated[float, Option("--hours", min=0, max=876_000, help="How far back, in hours")]
+OnlyProject = Annotated[str, Option("--project", help="Only this project", autocompletion=stored("projects"))]
+Project = Annotated[
+    str, Option("--project", help="Its project (default: the folder's)", autocompletion=stored("projects"))
+]
+OnlySession = Annotated[str, session_option("Only this session")]
 Session = Annotated[str | None, session_option("The session's id")]
 Stdin = Annotated[bool, Option("--stdin", help="Also read a JSON object from stdin")]
 Percent = Annotated[float | None, Option("--percent", min=0, max=100, metavar="P", help="Context usage in percent")]

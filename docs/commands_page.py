@@ -59,9 +59,9 @@ COMMANDS: "dict[str, tuple[str, str, list[dict[str, Any]]]]" = {
 def hot_table() -> str:
     """The source of `cli/hot_table.py`: the functions, error codes and parameters of the hot commands."""
     lines = []
-    for path, function in HOT_FUNCTIONS.items():
+    for path in HOT_FUNCTIONS:
         command = every_command()[path]
-        lines.append(f'    "{path}": ("cli.commands.{function}", "{command.code}", [')
+        lines.append(f'    "{path}": ("{command.function}", "{command.code}", [')
         for parameter in command.parameters:
             row = f"{_declared(parameter)},"
             if lines[-1][-1] == "[" or len(lines[-1]) + len(row) > 118:  # columns

@@ -4,8 +4,9 @@ A module has an `app`, a `typer.Typer` with the module's commands and groups. To
 `@app.command("NAME")`: its docstring is the help, its parameters are the options (`cli/shared.py` has those of several
 commands), and it returns an `Answer`. To add a group, also list its first word here. Then run `make docs`.
 
-The commands that agents run several times a turn must not import Typer. They are declared here like all others, but
-their functions are in `recall_hot.py` and `hot.py`, and `make docs` generates `cli/hot_table.py` for them.
+The commands that agents run several times a turn must not import Typer. They are declared here like all others, but the
+declared function is empty: those that run are in `recall_hot.py` and `hot.py`, and `make docs` generates
+`cli/hot_table.py` for them.
 """
 
 _WORDS = {

@@ -13,8 +13,7 @@ import typer
 from typer import Argument, Option
 
 import clients
-from cli import shared, start
-from cli.commands import hot
+from cli import shared
 from cli.input import required_session
 from cli.output import Answer, is_for_person, step, template, wrong_usage
 from core import config
@@ -51,9 +50,8 @@ def save(
     file: Annotated[list[str] | None, Option(metavar="PATH", help="A file that was edited")] = None,
     role: Role = None,
     stdin: shared.Stdin = False,
-) -> Answer:
+) -> None:
     """Save the task at the end of a turn; recall when warm, remember when hot."""
-    return hot.save(locals())
 
 
 @checkpoint.command("flush")
@@ -63,9 +61,8 @@ def flush(
     tokens: Tokens = None,
     window: Window = None,
     role: Role = None,
-) -> Answer:
+) -> None:
     """Save the last checkpoint before a compaction."""
-    return hot.flush(locals())
 
 
 @checkpoint.command("show")
@@ -87,9 +84,8 @@ def show(id: Annotated[str | None, shared.session_argument("Its id (default: lis
 
 
 @inject.command("recovery")
-def recovery(session: shared.Session = None, role: Role = None, raw: shared.Raw = False) -> Answer:
+def recovery(session: shared.Session = None, role: Role = None, raw: shared.Raw = False) -> None:
     """Print the recovery note after a compaction."""
-    return hot.inject_recovery(locals())
 
 
 @inject.command("memory")
@@ -97,11 +93,10 @@ def memory(
     session: shared.Session = None,
     role: Role = None,
     query: Annotated[str | None, Option(help="What to recall (default: inject.query)")] = None,
-    project: Annotated[str | None, Option(help="Its project (default: the folder's)")] = None,
+    project: shared.Project = "",
     raw: shared.Raw = False,
-) -> Answer:
+) -> None:
     """Print relevant memories when a session starts."""
-    return hot.inject_memory(locals())
 
 
 @inject.command("refresh")
@@ -111,9 +106,8 @@ def refresh(
     message: Annotated[str | None, Message] = None,
     percent: shared.Percent = None,
     raw: shared.Raw = False,
-) -> Answer:
+) -> None:
     """Print memories about the current topic, if they are due."""
-    return hot.inject_refresh(locals())
 
 
 @inject.command("project")
@@ -123,9 +117,8 @@ def project(
     file: Annotated[list[str] | None, Option(metavar="PATH", help="The file being edited")] = None,
     cwd: Annotated[str | None, Option(metavar="DIR", help="The agent's folder")] = None,
     raw: shared.Raw = False,
-) -> Answer:
+) -> None:
     """Print memories that name a file, once."""
-    return hot.inject_project(locals())
 
 
 @app.command("hook")
@@ -135,9 +128,8 @@ def hook(
         Argument(metavar="AGENT", help=clients.either(clients.NAMES), autocompletion=lambda: [*clients.NAMES]),
     ] = None,
     event: Annotated[str | None, Argument(metavar="EVENT", help="The event, if stdin does not name it")] = None,
-) -> int:
+) -> None:
     """Answer an event on stdin; agents call this. To test it, run `joelclaw doctor`."""
-    return start.hook([agent or "", event or ""])
 
 
 # compaction

@@ -10,8 +10,8 @@ import typer
 from typer import Argument, Option
 
 from cli import shared
-from cli.commands import hot
 from cli.output import Answer, is_for_person, require_known, step, template, write_verbatim, wrong_usage
+from cli.parser import NOTE_DETAILS
 from core import clock, config
 from core.errors import FAILED, usage
 from core.store import documents, sqlite
@@ -74,9 +74,8 @@ def search(
         str, Option("--type", "-t", metavar="CSV", help="Only adr, skill, lesson, pattern, retro, note …")
     ] = "",
     limit: Limit = 10,
-) -> Answer:
+) -> None:
     """Find sections of the synced files."""
-    return hot.search_knowledge(locals())
 
 
 @knowledge.command("note")
@@ -87,12 +86,7 @@ def note(
     turn: Annotated[int | None, Option(min=0, max=1_000_000_000, help="The turn's number")] = None,
     summary: Annotated[str, Option(metavar="TEXT", help="The turn's result, unless it is skipped")] = "",
     detail: Annotated[
-        list[str] | None,
-        Option(
-            metavar="NAME=VALUE",
-            help="channel, decision, evidence, loop-id, project, run-id, skip-reason, story-id, tools, turn-id or "
-            "usefulness; also as --decision VALUE",
-        ),
+        list[str] | None, Option(metavar="NAME=VALUE", help=f"Or --NAME VALUE: {', '.join(NOTE_DETAILS)}")
     ] = None,
 ) -> Answer:
     """Store the result of an agent's turn."""

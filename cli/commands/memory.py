@@ -47,14 +47,13 @@ def write(
     tags: Tags = "",
     source: Source = "cli",
     session: Annotated[str, shared.session_option("The session's id")] = "",
-    project: Annotated[str, shared.project_option("Its project (default: the folder's)")] = "",
+    project: shared.Project = "",
     type: Annotated[
         Literal["observation", "lesson", "pattern", "failed_target"], Option(help="Becomes a tag")
     ] = "observation",
     for_all: Annotated[bool, Option("--global", help="Recall it in every project")] = False,
-) -> Answer:
+) -> None:
     """Store an observation, which can be recalled at once."""
-    return hot.write_memory(locals())
 
 
 @app.command("note")
@@ -97,7 +96,7 @@ def stats() -> Answer:
 def list_(
     tag: Annotated[list[str] | None, Option("--tag", "-t", help="Only with this tag", autocompletion=TAGS)] = None,
     category: shared.Category = None,
-    project: Annotated[str | None, shared.project_option("Only this project")] = None,
+    project: shared.OnlyProject = "",
     all: Annotated[bool, Option("--all", help="Also tasks, and what recall does not return")] = False,
     limit: Annotated[int, shared.limit_option(1000)] = 30,
     page: Annotated[int, Option(min=1, max=1_000_000, help="Page number")] = 1,
@@ -181,7 +180,7 @@ def supersede(
 @memory.command("forget")
 def forget(
     ids: MemoryIds = None,
-    session: Annotated[str | None, shared.session_option("Only this session")] = None,
+    session: shared.OnlySession = "",
     undo: Annotated[bool, Option("--undo", help="Bring back what was forgotten")] = False,
 ) -> Answer:
     """Hide memories, tool calls or a whole session."""
@@ -239,8 +238,8 @@ def _amount(result: dict[str, Any]) -> str:
 @memory.command("purge")
 def purge(
     ids: MemoryIds = None,
-    session: Annotated[str | None, shared.session_option("Only this session")] = None,
-    project: Annotated[str, shared.project_option("Only this project")] = "",
+    session: shared.OnlySession = "",
+    project: shared.OnlyProject = "",
     before: Annotated[str, Option(metavar="DATE", help="Only memories older than this day")] = "",
     match: Annotated[str, Option(metavar="TEXT", help="Only what contains this text")] = "",
     confirmed: shared.ConfirmedDeletion = None,

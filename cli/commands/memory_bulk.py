@@ -238,7 +238,7 @@ def offer_past_sessions(*, yes: bool = False, no: bool = False) -> tuple[dict[st
 @app.command("observe")
 def observe(
     transcript: Annotated[str, Argument(metavar="TRANSCRIPT", help="The transcript; it is archived first")] = "",
-    session: Annotated[str, shared.session_option("Only this session")] = "",
+    session: shared.OnlySession = "",
     command: Annotated[str, Option(metavar="CMD", help="Runs the model (default: model.command)")] = "",
 ) -> Answer:
     """Have a model record facts worth remembering from a session."""

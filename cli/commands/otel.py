@@ -12,7 +12,6 @@ import typer
 from typer import Argument, Option
 
 from cli import shared
-from cli.commands import hot
 from cli.input import time_range
 from cli.output import Answer, is_for_person, step, write_json, wrong_usage
 from core import background, clock, config, json_text
@@ -60,9 +59,8 @@ def emit(
     duration_ms: Annotated[float | None, Option(min=0, help="In ms")] = None,
     session: Annotated[str | None, Option(metavar="ID", help="The session's id")] = None,
     stdin: shared.Stdin = False,
-) -> Answer:
+) -> None:
     """Record an event; without ACTION, the event on stdin."""
-    return hot.emit(locals())
 
 
 @otel.command("list", help="List the newest events.")
@@ -72,9 +70,9 @@ def search(
     level: Annotated[str | None, Option(metavar="CSV", help="Severities", autocompletion=lambda: [*_LEVELS])] = None,
     source: Sources = None,
     component: Components = None,
-    session: Annotated[str, shared.session_option("Only this session")] = "",
+    session: shared.OnlySession = "",
     client: shared.OnlyClient = None,
-    project: Annotated[str, shared.project_option("Only this project")] = "",
+    project: shared.OnlyProject = "",
     system: Annotated[str | None, Option(metavar="ID", help="Only this machine")] = None,
     success: Success = None,
     action: Annotated[str | None, Option(metavar="CSV", help="Actions", autocompletion=shared.stored("action"))] = None,

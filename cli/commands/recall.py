@@ -46,8 +46,8 @@ def recall(
     collection: Annotated[
         str | None, Option(metavar="NAMES", help="Only observations, episodes, knowledge or calls")
     ] = None,
-    session: Annotated[str | None, shared.session_option("Only this session")] = None,
-    project: Annotated[str | None, shared.project_option("Only this project")] = None,
+    session: shared.OnlySession = "",
+    project: shared.OnlyProject = "",
     everywhere: Annotated[bool, Option("--everywhere", help="Rank no project first")] = False,
     since: shared.Since = None,
     until: Annotated[str | None, Option(metavar="TIME", help="Only what is older")] = None,
@@ -63,9 +63,8 @@ def recall(
     reflection_limit: ComposedLimit = None,
     observation_limit: ComposedLimit = None,
     curated_limit: ComposedLimit = None,
-) -> Answer | int:
+) -> None:
     """Search memory."""
-    return recall_hot.recall({**locals(), "tag": tag or []})
 
 
 @app.command("show")

@@ -46,7 +46,7 @@ CHOSEN = {
 @session.command("list")
 def list_(
     limit: Annotated[int, shared.limit_option(10_000)] = 20,
-    project: Annotated[str, shared.project_option("Only this project")] = "",
+    project: shared.OnlyProject = "",
     client: shared.OnlyClient = None,
     hours: Annotated[float | None, Option(min=0, max=876_000, help="How far back, in hours")] = None,
 ) -> Answer:
