@@ -93,8 +93,8 @@ class Hook:
 
     def claim(self) -> None:
         """Claim the answer for this thread. It does not return if the deadline has printed the empty answer."""
-        if not self._is_claimed and self._deadline is not None:
-            self._deadline.claim_or_wait()
+        if not self._is_claimed and self._deadline is not None and not self._deadline.claim():
+            time.sleep(60)  # far longer than the watcher needs to end the process
         self._is_claimed = True
 
     def empty(self) -> str:
@@ -275,11 +275,6 @@ class Deadline:
     def claim(self) -> bool:
         """Whether the caller may print its answer: only once, and not after the deadline."""
         return self._answered.acquire(False)
-
-    def claim_or_wait(self) -> None:
-        """Claim the answer; after the deadline, wait until the watcher ends the process."""
-        if not self.claim():
-            time.sleep(60)  # far longer than the watcher needs
 
     def stop(self) -> None:
         """The work is done: end the watcher."""

@@ -197,6 +197,9 @@ def compact(session_id: str, config: Config) -> dict[str, Any] | None:
 
 def _compact(state: SessionState, timer: IdleTimer, lock: files.FileLock, config: Config) -> dict[str, Any]:
     """Run the client's command, check that it compacted the session, and remove the timer. Faults become events."""
+    from core.command import Command
+    from session import compaction
+
     began, session_id, scheduled_at = time.monotonic(), state.session_id, timer["scheduledAt"]
     about: dict[str, Any] = {"ratio": timer["ratio"], "scheduledAt": scheduled_at}
     ended: Ended | None = None
@@ -206,7 +209,10 @@ def _compact(state: SessionState, timer: IdleTimer, lock: files.FileLock, config
         folder = began_in or timer["cwd"] or state.cwd
         words = _command(state, folder, timer["transcript"], config)
         _record("started", state, {**about, "command": words[0]})
-        ended = _run_command(words, folder, lock, config)
+        if config.get_bool("compaction.notify_on_start"):
+            compaction.start_notify_command(config)
+        environment = {**os.environ, IDLE_RUN: "1"}
+        ended = Command(words, seconds=COMPACTION_SECONDS, cwd=folder, environment=environment, lock=lock).run()
         error = _error_of(ended, state, timer, compactions)
     except Exception as fault:  # the next session is compacted all the same
         error = f"{fault.code}: {fault.message}" if isinstance(fault, Failure) else f"{type(fault).__name__}: {fault}"
@@ -236,16 +242,6 @@ def _error_of(ended: Ended, state: SessionState, timer: IdleTimer, compactions: 
         return ""
     # Claude Code exits with 0 even if there was nothing to compact, or no model to do it.
     return f"the command succeeded, but the session is not compacted; {ended.explain()}"
-
-
-def _run_command(words: list[str], folder: str, lock: files.FileLock, config: Config) -> Ended:
-    from core.command import Command
-    from session import compaction
-
-    if config.get_bool("compaction.notify_on_start"):
-        compaction.start_notify_command(config)
-    environment = {**os.environ, IDLE_RUN: "1"}
-    return Command(words, seconds=COMPACTION_SECONDS, cwd=folder, environment=environment, lock=lock).run()
 
 
 def transcript_facts(path: str, agent: str) -> tuple[str, int | None]:

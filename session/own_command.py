@@ -24,7 +24,12 @@ def word(agent: str = "") -> str:
             folders = "/usr/local/bin:/usr/bin:/bin"
     key = (sys.argv[0] if sys.argv else "", folders)
     if key not in _found_words:
-        _found_words[key] = _word(folders)
+        own = path()
+        if not own or _is_found(own, folders):
+            own = NAME
+        elif not (own.isascii() and all(sign.isalnum() or sign in "/._-+@%,:=" for sign in own)):
+            own = "'" + own.replace("'", "'\"'\"'") + "'" if own.isprintable() and "`" not in own else NAME
+        _found_words[key] = own
     return _found_words[key]
 
 
@@ -34,15 +39,6 @@ def path() -> str:
         if os.path.basename(given) == NAME and os.sep in given and os.access(given, os.X_OK):
             return os.path.abspath(given)
     return ""
-
-
-def _word(folders: str) -> str:
-    own = path()
-    if not own or _is_found(own, folders):
-        return NAME
-    if own.isascii() and all(sign.isalnum() or sign in "/._-+@%,:=" for sign in own):
-        return own
-    return "'" + own.replace("'", "'\"'\"'") + "'" if own.isprintable() and "`" not in own else NAME
 
 
 def _is_found(own: str, folders: str) -> bool:

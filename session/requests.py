@@ -60,7 +60,7 @@ def is_topic(text: str) -> bool:
     if width < 20 or begins_with(plain.lower(), ("noted",)):
         return False
     telling = {word for word in _telling_words(plain) if word not in _STATE_WORDS}
-    return len(telling) >= 2 or any(not word.isascii() for word in telling)
+    return len(telling) >= 2 or any(word >= "\u3040" for word in telling)  # in a script without spaces, of any length
 
 
 def asks_for_state(text: str) -> bool:

@@ -216,7 +216,13 @@ class Session:
             return False
         from core import switches
 
-        folder = cwd or self._stored_folder() or files.current_folder()
+        folder = cwd
+        if not folder:
+            try:
+                state = read_state(self.id)
+            except Failure:  # loading the state reports it
+                state = None
+            folder = (state.cwd if state is not None else "") or files.current_folder()
         names = [self.id, parent] if parent else [self.id]
         return any(switches.current_off_period(known, name, folder) is not None for name in names)
 
@@ -271,14 +277,6 @@ class Session:
         last = self.state.last_injection_at
         return last is not None and 0 <= self.now - last < COOLDOWN_MS
 
-    def _stored_folder(self) -> str:
-        """The folder in the state file, which need not be loaded yet; "" if it is unknown."""
-        try:
-            state = read_state(self.id)
-        except Failure:  # loading the state reports it
-            return ""
-        return state.cwd if state is not None else ""
-
     def _known_switches(self) -> Switches | None:
         """The user's switches; None if there are none. A damaged file is set aside."""
         if self._switches is None and files.has_switches():
@@ -297,7 +295,7 @@ class TaskPlan:
     Both reasons are printed in results: "new-task" means that it does; any other reason says why it does not.
     """
 
-    __slots__ = ("entered", "query", "recall_reason", "write_reason", "zone")
+    __slots__ = ("entered", "must_recall", "must_write", "query", "recall_reason", "write_reason", "zone")
 
     def __init__(self, zone: Zone, entered: list[str], query: str, recall_reason: str, write_reason: str) -> None:
         self.zone = zone
@@ -306,16 +304,8 @@ class TaskPlan:
         self.query = query
         self.recall_reason = recall_reason
         self.write_reason = write_reason
-
-    @property
-    def must_recall(self) -> bool:
-        """Whether to recall memories for the task."""
-        return self.recall_reason == NEW_TASK
-
-    @property
-    def must_write(self) -> bool:
-        """Whether to write the task to memory."""
-        return self.write_reason == NEW_TASK
+        self.must_recall = recall_reason == NEW_TASK
+        self.must_write = write_reason == NEW_TASK
 
 
 class SessionStore:

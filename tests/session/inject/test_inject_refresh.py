@@ -139,7 +139,7 @@ def test_neither_turns_nor_task_memories_are_given(run: Run) -> None:
     "Watchdog: the buoyline importer restarted twice", "[cron] the buoyline importer has run",
     "This is an automated notice about the buoyline importer",
     "HEARTBEAT\n\nTimestamp: 2026-09-21T10:00:00 PST\n\n# the buoyline importer checks",
-    "ok, thanks. sounds good!",
+    "ok, thanks. sounds good!", "vielen Dank, sehr schön", "könnten wir das später machen?",
     "<task-notification>the buoyline importer finished its nightly sweep</task-notification>",
     "$ npm run import\nbuoyline importer started with 1,500 rows",
 ])  # fmt: skip
