@@ -12,28 +12,16 @@ import time
 import clients
 from core import TYPE_CHECKING, clock, files
 from core.errors import Failure
+from session import state as states
 from session.record import IDLE_RUN
 from session.session import COMPONENT, Session
-from session.state import (
-    PATH_CHARS,
-    Damaged,
-    SessionState,
-    TooNew,
-    has_state,
-    load_state,
-    read_state,
-    state_in,
-    state_lock,
-    work_lock,
-    write_state,
-)
 
 if TYPE_CHECKING:
     from typing import Any, Literal
 
     from core.command import Ended
     from core.config import Config
-    from session.state import IdleTimer
+    from session.state import IdleTimer, SessionState
 
     Reason = Literal["scheduled", "off", "percent-unknown", "below-threshold", "switched-off"]
     """Whether a timer was set, or why not. In "switched-off", the client's own settings allow no compaction."""
@@ -57,19 +45,15 @@ def schedule(
         session.save()
     timer = state.idle_timer if reason == "scheduled" else None
     return {
-        "sessionId": session_id,
-        "scheduled": timer is not None,
-        "reason": reason,
-        "ratio": used,
+        "sessionId": session_id, "scheduled": timer is not None, "reason": reason, "ratio": used,
         "threshold": config.get_float("compaction.idle_trigger_percent"),
-        "replaced": timer is not None and previous is not None,
-        "dueAt": timer and timer["dueAt"],
-    }
+        "replaced": timer is not None and previous is not None, "dueAt": timer and timer["dueAt"],
+    }  # fmt: skip
 
 
 def cancel(session_id: str) -> dict[str, Any]:
     """Remove a session's timer. Returns what the command prints."""
-    is_known = has_state(session_id)
+    is_known = states.has_state(session_id)
     return {"sessionId": session_id, "known": is_known, "cancelled": is_known and _remove_timer(session_id)[1]}
 
 
@@ -100,12 +84,9 @@ def set_timer(
         return "below-threshold"
     now = clock.now_ms()
     state.idle_timer = {
-        "scheduledAt": now,
-        "dueAt": now + minutes * 60_000,
-        "ratio": round(used, 4),
-        "cwd": _stored_path(cwd),
-        "transcript": _stored_path(transcript),
-    }
+        "scheduledAt": now, "dueAt": now + minutes * 60_000, "ratio": round(used, 4),
+        "cwd": _stored_path(cwd), "transcript": _stored_path(transcript),
+    }  # fmt: skip
     return "scheduled"
 
 
@@ -136,14 +117,14 @@ def timers(*, enabled_only: bool = False) -> list[dict[str, Any]]:
     rows = []
     for path in sessions_with_timers():
         try:
-            state = state_in(path)
-        except (OSError, Damaged, TooNew):
+            state = states.state_in(path)
+        except (OSError, states.Damaged, states.TooNew):
             continue
         timer = state.idle_timer
         if timer is None:
             continue
         session = state.session_id
-        timer_status = status(state, now, in_progress=files.is_locked(work_lock(session, "idle")))
+        timer_status = status(state, now, in_progress=files.is_locked(states.work_lock(session, "idle")))
         is_off = enabled_only and not clients.row(state.agent).compaction()["enabled"]
         is_off = is_off or (known is not None and switches.current_off_period(known, session, state.cwd) is not None)
         if timer_status != "none" and not is_off:
@@ -185,8 +166,8 @@ def run(config: Config, *, once: bool) -> dict[str, Any]:
 def compact(session_id: str, config: Config) -> dict[str, Any] | None:
     """Compact a session; None if its timer is no longer due. Faults become events."""
     try:
-        with files.FileLock(work_lock(session_id, "idle"), 0.1) as lock:  # a listing may hold it for a moment
-            state = read_state(session_id)
+        with files.FileLock(states.work_lock(session_id, "idle"), 0.1) as lock:  # a listing may hold it for a moment
+            state = states.read_state(session_id)
             timer = state.idle_timer if state is not None else None
             if state is None or timer is None or status(state, clock.now_ms(), in_progress=False) != "due":
                 return None  # a message or a compaction came first
@@ -236,7 +217,7 @@ def _error_of(ended: Ended, state: SessionState, timer: IdleTimer, compactions: 
     """Why a session is not compacted after the command; `compactions`: how many it had before, None if unknown."""
     if ended.status != 0 or ended.reason:
         return ended.explain()
-    after = read_state(state.session_id)
+    after = states.read_state(state.session_id)
     is_reported = after is not None and (after.last_compaction_at or 0) > timer["scheduledAt"]
     if is_reported or compactions is None or transcript_facts(timer["transcript"], state.agent)[1] != compactions:
         return ""
@@ -277,18 +258,18 @@ def _stored_path(path: str) -> str:
     from core.redaction import redact
     from core.words import clean
 
-    return redact(clean(path))[0][:PATH_CHARS]
+    return redact(clean(path))[0][: states.PATH_CHARS]
 
 
 def _remove_timer(session_id: str, scheduled_at: int | None = None) -> tuple[SessionState | None, bool]:
     """Remove the timer of a session, if it was set at this time. Returns the state, and whether it was removed."""
-    with state_lock(session_id):
-        state, _ = load_state(session_id)
+    with states.state_lock(session_id):
+        state, _ = states.load_state(session_id)
         timer = state.idle_timer if state is not None else None
         if state is None or timer is None or scheduled_at not in (None, timer["scheduledAt"]):
             return state, False
         state.idle_timer = None
-        write_state(state)
+        states.write_state(state)
         return state, True
 
 

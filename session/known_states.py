@@ -7,41 +7,24 @@ from typing import Any
 
 from core import files
 from core.errors import Failure
-from session.state import (
-    FORGOTTEN,
-    SUFFIX,
-    TIMERS,
-    Damaged,
-    SessionState,
-    TooNew,
-    has_state,
-    is_hidden,
-    lock_path,
-    state_failure,
-    state_in,
-    state_lock,
-    state_path,
-    states_folder,
-    work_folder,
-    work_lock,
-)
+from session import state as states
 
 
 def state_times() -> dict[str, int]:
     """The path of each state file, and its time in ms: that of `updatedAt`, or later if it was copied."""
     try:
-        with os.scandir(states_folder()) as entries:
-            names = [entry for entry in entries if entry.name.endswith(SUFFIX)]
+        with os.scandir(states.states_folder()) as entries:
+            names = [entry for entry in entries if entry.name.endswith(states.SUFFIX)]
             return {entry.path: entry.stat(follow_symlinks=False).st_mtime_ns // 1_000_000 for entry in names}
     except FileNotFoundError:
         return {}
     except OSError as error:
-        raise state_failure(error) from None
+        raise states.state_failure(error) from None
 
 
 def session_of(path: str) -> str:
     """The session whose state has this path. Only a name that was too long for a file needs a look into it."""
-    name = os.path.basename(path).removesuffix(SUFFIX)
+    name = os.path.basename(path).removesuffix(states.SUFFIX)
     if "~" in name:
         return str(_summary(path, name)["sessionId"])
     from urllib.parse import unquote
@@ -52,7 +35,7 @@ def session_of(path: str) -> str:
 def list_states(paths: Iterable[str] | None = None) -> list[dict[str, Any]]:
     """A summary of every session with a state file (of `paths`), newest first; those that cannot be read are last."""
     found = [
-        _summary(path, os.path.basename(path).removesuffix(SUFFIX))
+        _summary(path, os.path.basename(path).removesuffix(states.SUFFIX))
         for path in (state_times() if paths is None else paths)
     ]
     return sorted(found, key=lambda entry: (-entry["updatedAt"], entry["sessionId"]))
@@ -60,18 +43,18 @@ def list_states(paths: Iterable[str] | None = None) -> list[dict[str, Any]]:
 
 def sessions_with_timers() -> list[str]:
     """The paths of the states that have an idle timer: there is a mark for each, so that not all are read."""
-    folder = os.path.join(work_folder(), TIMERS)
+    folder = os.path.join(states.work_folder(), states.TIMERS)
     names = os.listdir(folder) if os.path.isdir(folder) else []
-    return [os.path.join(states_folder(), name + SUFFIX) for name in names]
+    return [os.path.join(states.states_folder(), name + states.SUFFIX) for name in names]
 
 
 def remove_state(session_id: str) -> bool:
     """Delete a session's state, readable or not, and its lock files; returns whether there was a state."""
-    if not has_state(session_id):
+    if not states.has_state(session_id):
         return False
-    with state_lock(session_id):
+    with states.state_lock(session_id):
         with suppress(FileNotFoundError):  # another process has removed it
-            os.unlink(state_path(session_id))
+            os.unlink(states.state_path(session_id))
         _remove_locks(session_id)
     return True
 
@@ -82,19 +65,19 @@ def hide_state(session_id: str) -> None:
     The new file, empty if there was no state, marks the session as forgotten for the next hooks. Call it within
     `state_lock`.
     """
-    path = state_path(session_id)
-    if os.path.exists(path) and not is_hidden(session_id):
-        os.rename(path, path + FORGOTTEN)
+    path = states.state_path(session_id)
+    if os.path.exists(path) and not states.is_hidden(session_id):
+        os.rename(path, path + states.FORGOTTEN)
     files.remove(path)
     _remove_locks(session_id)
-    files.touch_private(path + FORGOTTEN)
+    files.touch_private(path + states.FORGOTTEN)
 
 
 def bring_back_state(session_id: str) -> None:
     """Undo `hide_state`. What hooks have written meanwhile says nothing of the session. Call it within `state_lock`."""
-    hidden = state_path(session_id) + FORGOTTEN
-    if is_hidden(session_id):
-        os.rename(hidden, state_path(session_id)) if os.stat(hidden).st_size else os.unlink(hidden)
+    hidden = states.state_path(session_id) + states.FORGOTTEN
+    if states.is_hidden(session_id):
+        os.rename(hidden, states.state_path(session_id)) if os.stat(hidden).st_size else os.unlink(hidden)
 
 
 def expire_states(before: int, *, dry_run: bool) -> int:
@@ -105,22 +88,22 @@ def expire_states(before: int, *, dry_run: bool) -> int:
     expired = 0
     for path, at in state_times().items() if before else ():
         try:
-            state = state_in(path) if at < before else None
+            state = states.state_in(path) if at < before else None
             if state is None or not _is_over(state, before):
                 continue
             if not dry_run:
-                with state_lock(state.session_id, 0):
-                    if not _is_over(state_in(path), before):
+                with states.state_lock(state.session_id, 0):
+                    if not _is_over(states.state_in(path), before):
                         continue
                     os.unlink(path)
                     _remove_locks(state.session_id)
             expired += 1
-        except (OSError, Damaged, TooNew, Failure):  # it is in use, removed, or of a newer version
+        except (OSError, states.Damaged, states.TooNew, Failure):  # it is in use, removed, or of a newer version
             pass
     return expired
 
 
-def _is_over(state: SessionState, before: int) -> bool:
+def _is_over(state: states.SessionState, before: int) -> bool:
     """Whether a session has had no event since a time (ms), and has nothing open."""
     events = (state.last_message_at, state.last_injection_at, state.last_compaction_at)
     last = max(state.updated_at, state.started_at, *(at or 0 for at in events))
@@ -129,20 +112,20 @@ def _is_over(state: SessionState, before: int) -> bool:
 
 def _remove_locks(session_id: str) -> None:
     """Remove a session's lock files and marks, within its lock: who waits for it takes a new file."""
-    for kind in os.listdir(work_folder()) if os.path.isdir(work_folder()) else ():
-        files.remove(work_lock(session_id, kind))
-    files.remove(lock_path(session_id))
+    for kind in os.listdir(states.work_folder()) if os.path.isdir(states.work_folder()) else ():
+        files.remove(states.work_lock(session_id, kind))
+    files.remove(states.lock_path(session_id))
 
 
 def _summary(path: str, name: str) -> dict[str, Any]:
     size, problem = 0, ""
-    state = SessionState(name, "")
+    state = states.SessionState(name, "")
     try:
         size = os.stat(path).st_size
-        state = state_in(path)
-    except Damaged:
+        state = states.state_in(path)
+    except states.Damaged:
         problem = "damaged"
-    except TooNew as newer:
+    except states.TooNew as newer:
         problem = f"written by a newer joelclaw (version {newer.args[0]})"
     except OSError as error:
         problem = f"unreadable: {error.strerror}"

@@ -17,17 +17,8 @@ import time
 from core import TYPE_CHECKING, clock, files
 from core.errors import Failure
 from otel import log
-from session.state import (
-    LOCK_WAIT_S,
-    SessionState,
-    has_state,
-    is_hidden,
-    load_state,
-    read_state,
-    state_lock,
-    stored_line,
-    write_state,
-)
+from session import state as states
+from session.state import SessionState
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -78,12 +69,12 @@ class Session:
     """
 
     def __init__(
-        self, session_id: str, config: Config, *, role: str = "", agent: str = "", wait_s: float = LOCK_WAIT_S,
+        self, session_id: str, config: Config, *, role: str = "", agent: str = "", wait_s: float = states.LOCK_WAIT_S,
         creates_state: bool = True,
     ) -> None:  # fmt: skip
         self.id = session_id
         self.config = config
-        self.role = stored_line(role) if role else ""
+        self.role = states.stored_line(role) if role else ""
         self.agent = agent
         self.now = clock.now_ms()
         self.store = SessionStore(config, self.now)
@@ -106,7 +97,7 @@ class Session:
         """When the reaction that runs now began."""
         self._wait_s = wait_s
         self._creates_state = creates_state
-        self._lock: state_lock | None = None
+        self._lock: states.state_lock | None = None
         self._saved = self.state
         """The state as the file has it."""
         self._events: list[Event] = []
@@ -114,12 +105,12 @@ class Session:
         self._switches: Switches | None = None
 
     def __enter__(self) -> Session:
-        if self._creates_state or has_state(self.id):
-            lock = state_lock(self.id, self._wait_s)
+        if self._creates_state or states.has_state(self.id):
+            lock = states.state_lock(self.id, self._wait_s)
             lock.__enter__()
             self._lock = lock
             try:
-                state, self.set_aside = load_state(self.id)
+                state, self.set_aside = states.load_state(self.id)
             except BaseException as error:
                 self.__exit__(type(error), error, None)
                 raise
@@ -143,7 +134,7 @@ class Session:
     def save(self) -> None:
         """Write the state if it changed; then store the queued events and writes."""
         if not self.state.equals(self._saved) or (self.must_save and self.before is None):
-            write_state(self.state.without_texts() if self.is_excluded(self.state.cwd) else self.state)
+            states.write_state(self.state.without_texts() if self.is_excluded(self.state.cwd) else self.state)
             self._saved, self.must_save = self.state.copy(), False
         events, self._events = self._events, []
         self.spool(events)
@@ -219,7 +210,7 @@ class Session:
         folder = cwd
         if not folder:
             try:
-                state = read_state(self.id)
+                state = states.read_state(self.id)
             except Failure:  # loading the state reports it
                 state = None
             folder = (state.cwd if state is not None else "") or files.current_folder()
@@ -233,7 +224,7 @@ class Session:
 
     def is_excluded(self, cwd: str = "") -> bool:
         """Whether nothing of it may be kept: it was forgotten, or its folder (`cwd`, else the state's) is excluded."""
-        if is_hidden(self.id):
+        if states.is_hidden(self.id):
             return True
         if (known := self._known_switches()) is None:
             return False

@@ -270,13 +270,11 @@ class SessionState:
     def checkpoint(self) -> dict[str, Any]:
         """The task, files, recalls and context usage, as the file has them below `checkpoint`."""
         return {
-            "currentTask": self.task,
-            "filesModified": self.files_modified,
+            "currentTask": self.task, "filesModified": self.files_modified,
             "recallHits": [memory["text"] for memory in self.recalled_memories],
-            "recallQueries": self.recall_queries,
-            "compactionCount": self.compaction_count,
+            "recallQueries": self.recall_queries, "compactionCount": self.compaction_count,
             "contextPercentAtCapture": self.percent,
-        }
+        }  # fmt: skip
 
     @checkpoint.setter
     def checkpoint(self, value: dict[str, Any]) -> None:

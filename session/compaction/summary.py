@@ -108,14 +108,9 @@ def summarize(
     whole = "\n\n".join(piece for piece in (mark, text, file_lists(read, modified)) if piece)
     summary = _plain(whole)
     return {
-        "summary": summary,
-        "source": "extractive" if any(quotes) else "model",
-        "fallback": fallback,
-        "parts": sources,
-        "readFiles": read,
-        "modifiedFiles": modified,
-        "estimatedTokens": cost(summary),
-    }
+        "summary": summary, "source": "extractive" if any(quotes) else "model", "fallback": fallback, "parts": sources,
+        "readFiles": read, "modifiedFiles": modified, "estimatedTokens": cost(summary),
+    }  # fmt: skip
 
 
 def _asked(ask: Ask, part: Part, instructions: str, tokens: int) -> str:

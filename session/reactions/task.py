@@ -87,26 +87,16 @@ def _result(session: Session, done: Mapping[str, Any], began: float) -> dict[str
         raise ValueError("nothing was recorded")
     hits, memory_id = done.get("hits"), done.get("memoryId")
     result: dict[str, Any] = {
-        "sessionId": session.id,
-        "role": state.role,
-        "reason": OFF if plan.recall_reason == OFF else "",
-        "zone": plan.zone,
-        "percent": usage["percent"] if usage is not None else None,
-        "entered": plan.entered,
+        "sessionId": session.id, "role": state.role, "reason": OFF if plan.recall_reason == OFF else "",
+        "zone": plan.zone, "percent": usage["percent"] if usage is not None else None, "entered": plan.entered,
         "recalled": hits is not None,
         "recallReason": FAILED if plan.must_recall and hits is None else plan.recall_reason,
-        "recallQuery": plan.query,
-        "hits": hits or 0,
-        "cachedHits": len(state.recalled_memories),
+        "recallQuery": plan.query, "hits": hits or 0, "cachedHits": len(state.recalled_memories),
         "written": memory_id is not None,
-        "writeReason": FAILED if plan.must_write and memory_id is None else plan.write_reason,
-        "memoryId": memory_id,
-        "currentTask": state.task,
-        "filesModified": state.files_modified,
-        "taskHash": state.task_hash,
-        "compactionCount": state.compaction_count,
-        **errors_of(session.faults),
-    }
+        "writeReason": FAILED if plan.must_write and memory_id is None else plan.write_reason, "memoryId": memory_id,
+        "currentTask": state.task, "filesModified": state.files_modified, "taskHash": state.task_hash,
+        "compactionCount": state.compaction_count, **errors_of(session.faults),
+    }  # fmt: skip
     if session.set_aside:
         result["setAside"] = session.set_aside
     return {**result, "ms": round((time.monotonic() - began) * 1000, 2)}
@@ -152,19 +142,13 @@ def _queue_events(event: HookEvent, session: Session, plan: TaskPlan, hits: int 
         about = {**state.compaction_metadata, "contextPercent": state.percent, **totals}
         before = {
             **({"trigger": event["source"]} if event["source"] else {}),
-            "contextTokens": state.context_tokens,
-            "contextLimit": state.context_limit,
-            "recallCacheSize": len(state.recall_cache),
-            "userMessageCount": state.counts["userMessages"],
+            "contextTokens": state.context_tokens, "contextLimit": state.context_limit,
+            "recallCacheSize": len(state.recall_cache), "userMessageCount": state.counts["userMessages"],
             "timeSinceLastCompactionMs": None if last is None else max(0, now - last),
             "timeSinceSessionStartMs": max(0, now - state.started_at),
-        }
-        done = {
-            "queriesCount": len(state.recall_queries),
-            "taskChars": len(state.task),
-            "written": written,
-            "memoryId": memory_id,
-        }
+        }  # fmt: skip
+        queries, chars = len(state.recall_queries), len(state.task)
+        done = {"queriesCount": queries, "taskChars": chars, "written": written, "memoryId": memory_id}
         events += [("compaction.before", about | before), ("compaction.checkpoint", about | done)]
     for name, about in events:
         session.queue_event(session.event(state.compaction_event(name), about))

@@ -10,7 +10,7 @@ from conftest import at_ms as at
 from hypothesis import given
 from hypothesis import strategies as st
 
-from session import session as sessions
+from session import state as states
 from session.state import Damaged, SessionState
 
 MEMORY = "The buoyline importer decodes a whole day at once; read it in batches of 1,500 rows instead"
@@ -23,13 +23,13 @@ DUE = 45 * 60_000
 def writes(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The sessions whose state was replaced in this process, one entry a time."""
     paths: list[str] = []
-    write = sessions.write_state
+    write = states.write_state
 
     def counted(state: Any) -> None:
         paths.append(state.session_id)
         write(state)
 
-    monkeypatch.setattr(sessions, "write_state", counted)
+    monkeypatch.setattr(states, "write_state", counted)
     return paths
 
 
