@@ -126,8 +126,10 @@ def _without_images(line: bytes) -> bytes:
     return b"".join(parts)
 
 
-def table(value: object) -> dict[str, Any]:
-    """`value` if it is a JSON object, else {}."""
+def table(value: object, *names: str) -> dict[str, Any]:
+    """`value`, or what is in it under a path of names, if it is a JSON object, else {}."""
+    for name in names:
+        value = value.get(name) if isinstance(value, dict) else None
     return value if isinstance(value, dict) else {}
 
 

@@ -43,7 +43,7 @@ def folder_of(cwd: str) -> str:
     for _ in range(40):  # parent folders
         if os.path.lexists(folder + "/.git"):
             top = folder
-            if not _is_submodule(folder):
+            if "/modules/" not in "/" + _gitdir_in(folder).partition("/.git/")[2]:  # else it is a submodule
                 break
         folder, below = os.path.dirname(folder), folder
         if not folder or folder == below:
@@ -140,11 +140,6 @@ def _gitdir_in(top: str) -> str:
     if not pointer.startswith("gitdir:"):
         return ""
     return os.path.normpath(os.path.join(top, pointer.removeprefix("gitdir:").strip()))
-
-
-def _is_submodule(folder: str) -> bool:
-    """Whether a folder is a submodule of a repository around it."""
-    return "/modules/" in "/" + _gitdir_in(folder).partition("/.git/")[2]
 
 
 def _points_back(own: str, git: str) -> bool:
@@ -256,16 +251,12 @@ def is_below(path: str, folder: str) -> bool:
 # The lines of a working tree on which names occur now
 
 
-def current_places(folder: str, places: Sequence[Place], deadline: float) -> list[Place]:
-    """The places with their present line numbers; those that are gone, or not found by the deadline, are left out.
-
-    Unchanged if the folder does not exist. `deadline` is a monotonic time.
-    """
-    return [place for place, _ in current_lines(folder, places, deadline)]
-
-
 def current_lines(folder: str, places: Sequence[Place], deadline: float) -> list[tuple[Place, str]]:
-    """Like `current_places`, each with the text of its line: foreign text, "" if the folder does not exist."""
+    """The places with their present line numbers, each with the text of its line, which is foreign text.
+
+    Those that are gone, or not found by the deadline (a monotonic time), are left out. If the folder does not exist,
+    the places are unchanged, and the texts empty.
+    """
     if not folder or not os.path.isdir(folder):
         return [(place, "") for place in places]
     root = os.path.realpath(folder)

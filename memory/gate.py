@@ -131,10 +131,7 @@ def is_noise(text: str) -> bool:
     """Whether a text is talk about the work, or one of our own injections (ADR-0204): never injected."""
     lower = _folded(text).strip()
     headings = ("## plan summary", "should i:", *OWN_HEADINGS)
-    opens_as_talk = (
-        begins_with(lower, (*_TOOL_CALLS, *_PLANS, *_SUMMARIES)) or _after_acknowledgement(lower) is not None
-    )
-    return not lower or opens_as_talk or any(heading in lower for heading in headings)
+    return not lower or _judge_talk(lower) is not None or any(heading in lower for heading in headings)
 
 
 def is_own(text: str) -> bool:

@@ -109,12 +109,11 @@ class Observer:
         room = self.config.get_int("model.max_prompt_bytes") - len(frame.encode())
         before = sessions.observed_position(self.db, self.session)
         episodes: list[Episode] = []
-        turns: list[tuple[str, str, int]] = []
+        turns: list[str] = []
         for episode in sessions.episodes(self.db, self.session, before[0] if before else 0, 1_000):
-            turn = _turn(episode)
-            block = _turn_block(turn)
-            tokens -= _tokens(block)
-            room -= len(block.encode()) + 1
+            turn = turn_of(episode["text"], episode["created_at"])
+            tokens -= _tokens(turn)
+            room -= len(turn.encode()) + 1
             if turns and (tokens < 0 or room < 0):
                 break
             turns.append(turn)
@@ -182,29 +181,26 @@ class Observer:
         return turns, characters // _CHARS_PER_TOKEN
 
 
-def prompt_of(turns: Sequence[tuple[str, str, int]]) -> str:
-    """The prompt for turns of (role, text, time in ms), oldest first; without turns, only the frame."""
-    transcript = "\n".join(map(_turn_block, turns))
+def prompt_of(turns: Sequence[str]) -> str:
+    """The prompt for turns (see `turn_of`), oldest first; without turns, only the frame."""
+    transcript = "\n".join(turns)
     with open(os.path.join(os.path.dirname(__file__), "observe_prompt.txt"), encoding="utf-8") as file:
         task = file.read()
     names = ", ".join(gate.CATEGORY_WORDS)
     return task.format(mark=words.fingerprint(transcript)[:12], transcript=transcript, categories=names)
 
 
-def _turn_block(turn: tuple[str, str, int]) -> str:
-    """The lines of a turn. Tags of the form and annotations in it are defused: they are not the model's."""
-    role, text, at = turn
-    text = re.sub(rf"(?i)<(?=[ \t]{{0,3}}/?[ \t]{{0,3}}(?:{_TAG_NAMES}|transcript))", "&lt;", text)
+def turn_of(episode: str, at: int) -> str:
+    """The text of an episode as lines of a prompt, with its time (ms since the epoch); only imported ones are cut.
+
+    Tags of the form and annotations in it are defused: they are not the model's.
+    """
+    role, colon, text = episode.partition(": ")
+    if not colon or role not in SPEAKERS:
+        role, text = "user", episode  # imported from elsewhere: the speaker's name stays in the text
+    text = re.sub(rf"(?i)<(?=[ \t]{{0,3}}/?[ \t]{{0,3}}(?:{_TAG_NAMES}|transcript))", "&lt;", clip(text, 4_600))
     lines = re.sub(r"(?i)\[(?=[ \t]{0,3}(?:gate|verdict)[ \t]{0,3}=)", "(", text).splitlines()
     return "\n  ".join((f"{role}, {clock.iso(at)[:10]}:", *lines))
-
-
-def _turn(episode: Episode) -> tuple[str, str, int]:
-    """An episode as a turn: role, text (only imported ones are longer than the limit) and time."""
-    role, colon, text = episode["text"].partition(": ")
-    if not colon or role not in SPEAKERS:
-        role, text = "user", episode["text"]  # imported from elsewhere: the speaker's name stays in the text
-    return role, clip(text, 4_600), episode["created_at"]
 
 
 def parse(reply: str) -> tuple[list[Item], bool]:

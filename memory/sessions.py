@@ -56,7 +56,6 @@ class Transcript(NamedTuple):
     session: str
     about: dict[str, Any]
     lines: list[Line]
-    redacted: bool
 
 
 def by_session(
@@ -113,8 +112,7 @@ def read(db: apsw.Connection | None, given: str, *, identity: Callable[[str], st
         raise Failure("SESSION_NOT_FOUND", message, fix)
     called = calls.of_session(db, session, last=MAX_LINES, passages=True, live="TRUE")
     lines = _lines(sessions.last_episodes(db, session, MAX_LINES, live="TRUE"), called)
-    redacted = any(MARK in line.text for line in lines)
-    return Transcript(session, {**_about(db, session), "path": path}, lines, redacted)
+    return Transcript(session, {**_about(db, session), "path": path}, lines)
 
 
 def around(
@@ -186,7 +184,7 @@ def extract(session: Transcript, query: str) -> dict[str, Any]:
     for topic in _TOPICS:
         found = [line for line in chosen if _is_about(topic, line.text) or (topic == "blockers" and line.failed)]
         extraction[topic] = _shown(found, 10 if topic == "nextActions" else 12)  # the mirrored CLI's bounds
-    return {**extraction, "redacted": session.redacted}
+    return {**extraction, "redacted": any(MARK in line.text for line in session.lines)}
 
 
 def markdown(extraction: dict[str, Any]) -> str:

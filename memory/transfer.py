@@ -140,13 +140,17 @@ class _Import:
         for kind in incoming.redacted:
             redacted[kind] = redacted.get(kind, 0) + 1
         if outcome:
-            self.report[outcome] += 1
-        if outcome and len(self.report["first"]) < LISTED:
-            self.report["first"].append({
+            self._note(outcome, "first", {
                 "where": f"line {incoming.line}", "outcome": outcome, "id": document["id"], "tags": document["tags"],
                 "verdict": document["write_verdict"], "category": short_category(document["category_id"]),
                 "observation": _excerpt(document["text"]),
             })  # fmt: skip
+
+    def _note(self, counted: str, listed: str, about: dict[str, Any]) -> None:
+        """Count a memory or a complaint, and quote the first few."""
+        self.report[counted] += 1
+        if len(self.report[listed]) < LISTED:
+            self.report[listed].append(about)
 
     # JSON lines
 
@@ -192,9 +196,7 @@ class _Import:
         return "updated", write.store(db, updated, vectors=vectors)
 
     def _refuse(self, number: int, reason: str) -> None:
-        self.report["failed"] += 1
-        if len(self.report["errors"]) < LISTED:
-            self.report["errors"].append({"line": number, "reason": reason})
+        self._note("failed", "errors", {"line": number, "reason": reason})
 
     # Markdown
 
@@ -233,10 +235,8 @@ class _Import:
         return ("merged", same) if same else ("added", write.store(db, fresh, vectors=vectors))
 
     def _leave_out(self, item: markdown.Item, reason: str) -> None:
-        self.report["leftOutCount"] += 1
-        if len(self.report["leftOut"]) < LISTED:
-            about = {"where": f"line {item.line}", "text": _excerpt(item.text), "reason": reason}
-            self.report["leftOut"].append(about)
+        about = {"where": f"line {item.line}", "text": _excerpt(item.text), "reason": reason}
+        self._note("leftOutCount", "leftOut", about)
 
 
 def _excerpt(text: str) -> str:

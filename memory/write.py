@@ -240,12 +240,14 @@ def write_task(db: apsw.Connection, draft: Draft, *, now: int, vectors: bool) ->
     process that was killed finds its memory again. After the user forgot a task memory, the next is created.
     """
     with sqlite.transaction(db):
-        session, number, older = clean_name(draft.session, []), 0, None
-        while number == 0 or (older is not None and not _is_current(older, draft.tags[-1])):
+        session, number, is_current = clean_name(draft.session, []), 0, False
+        while not is_current:
             number += 1
             digits = words.fingerprint(f"session-task\0{session}\0{number}")
             identifier = f"{digits[:8]}-{digits[8:12]}-8{digits[13:16]}-a{digits[17:20]}-{digits[20:]}"
             older = documents.by_id(db, identifier)
+            is_gone = older is not None and (older["forgotten_at"] is not None or bool(older["superseded_by"]))
+            is_current = older is None or (draft.tags[-1] in older["tags"] and not is_gone)
         if older is not None:
             draft.text = _with_earlier(draft.text, older["text"])
         document = compose(draft, [], now=now)
@@ -260,10 +262,6 @@ def write_task(db: apsw.Connection, draft: Draft, *, now: int, vectors: bool) ->
             document["merged_count"] = older["merged_count"] + 1
             store(db, document, vectors=vectors)
         return identifier
-
-
-def _is_current(document: Document, tag: str) -> bool:
-    return tag in document["tags"] and document["forgotten_at"] is None and not document["superseded_by"]
 
 
 def _with_earlier(text: str, before: str) -> str:

@@ -15,7 +15,7 @@ import apsw
 from core import clock, shell_command
 from core.errors import Failure
 from core.names import ENDINGS, names_in
-from core.project import OUTSIDE, current_places, relative
+from core.project import OUTSIDE, current_lines, relative
 from core.project import names_of as project_names
 from core.quoting import clip
 from core.records import Call, Name, Place, Session
@@ -185,7 +185,7 @@ class _Work:
             if is_missing and not place["file"].startswith(OUTSIDE):
                 places.setdefault(place["file"], []).append(place)
         until = time.monotonic() + 2.0  # for reading files, whose lines may have moved
-        current = [place for inside in places.values() for place in current_places(self._folder, inside, until)]
+        current = [place for inside in places.values() for place, _ in current_lines(self._folder, inside, until)]
         best = {place["name"]: place for place in sorted(current, key=lambda it: (it["defines"], it["number"]))}
         prompts = {call["number"]: call["prompt"] for call in self._before}
         found = []

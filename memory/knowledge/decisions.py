@@ -278,12 +278,10 @@ def recommend(records: list[Record], count: int) -> dict[str, Any]:
     scored = [row for row in rows if row["score"] is not None]
     scored.sort(key=lambda row: (-row["score"], -row["need"], row["number"]))
     candidates = [{"rank": place, **row} for place, row in enumerate(scored[:count], 1)]
-    recommended = [
-        f"ADR-{row['number']} ({row['title']}) — score {row['score']}, band {row['band']}, readiness"
-        f" {row['readiness']:g}/5" for row in candidates[:1]
-    ]  # fmt: skip
+    about = "ADR-{number} ({title}) — score {score}, band {band}, readiness {readiness:g}/5"
+    recommendation = about.format_map(candidates[0]) if candidates else None
     counts = {"actionable_count": len(rows), "scored_count": len(scored)}
-    return {"recommendation": next(iter(recommended), None), **counts, "candidates": candidates}
+    return {"recommendation": recommendation, **counts, "candidates": candidates}
 
 
 def _open(records: list[Record]) -> list[Record]:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from clients.base import Client
+from clients.content import table
 from core import files
 from core.command import Command
 from session import own_command
@@ -64,7 +65,6 @@ class Settings:
     def __init__(self, client: Client) -> None:
         self.client = client
         self.name = client.name
-        self.file = client.settings_file
         self.events = (
             tuple(client.events) if client.hook_timeout else ()
         )  # with a hook; none if our extension is loaded
@@ -322,10 +322,3 @@ def read_settings(path: str, *names: str) -> dict[str, Any]:
         return table(settings_text.parsed(text, "toml" if path.endswith(".toml") else "json5"), *names)
     except (OSError, ValueError, Malformed):
         return {}
-
-
-def table(value: object, *names: str) -> dict[str, Any]:
-    """The table with this path of names in a value; {} if there is none."""
-    for name in names:
-        value = value.get(name) if isinstance(value, dict) else None
-    return value if isinstance(value, dict) else {}

@@ -10,9 +10,10 @@ from collections.abc import Iterator
 from importlib import resources
 from typing import Any, NamedTuple
 
+from clients.content import table
 from core.errors import Failure
 from session import own_command
-from session.install.client_settings import Settings, table
+from session.install.client_settings import Settings
 from session.install.settings_text import Malformed
 
 EXTENSION = "the extension of joelclaw, which the client loads"
@@ -120,37 +121,36 @@ class Entries:
         """Whether a server has our name that is not as we would write it."""
         return self._server_in(value) is not None and not self.is_server_in(value)
 
-    def put_in(self, value: Any, command: str, *, mcp: bool) -> Any:
-        """The value with our entries as this version writes them; with `mcp` also our server and its rules."""
-        value = _copied(value)
-        if self.has_hooks:
-            self._replace_hooks(value, self._hook_groups(command))
-            self._replace_rules(value, command, mcp=mcp)
-        if self.has_server and (mcp or self.is_server_in(value)):
-            servers = _container(value, dict, self.client.servers_key)
-            if not self.is_other_server_in(value):
-                servers[own_command.NAME] = self.client.server(command)
-        if self.has_plugin:  # other settings in it are the user's
-            plugin = _container(value, dict, "plugins", "entries", own_command.NAME)
-            plugin["enabled"] = True
-            plugin["hooks"] = {**table(plugin, "hooks"), "allowConversationAccess": True}
-        return value
+    def replaced_in(self, value: Any, command: str, *, mcp: bool = False) -> Any:
+        """The value with our entries as this version writes them; with `mcp` also our server and its rules.
 
-    def take_out(self, value: Any) -> Any:
-        """The value without our entries, and without containers that are empty then."""
-        value = _copied(value)
+        Without a command: the value without our entries, and without containers that are empty then.
+        """
+        if not isinstance(value, dict):
+            raise Malformed("the file is not an object")
+        value = copy.deepcopy(value)
+        containers: list[tuple[str, ...]] = []
         if self.has_hooks:
-            self._replace_hooks(value, {})
-            _remove_empty(value, "hooks")
-            self._replace_rules(value, "", mcp=False)
-            _remove_empty(value, *self.client.allowed)
+            self._replace_hooks(value, self._hook_groups(command) if command else {})
+            self._replace_rules(value, command, mcp=mcp)
+            containers += [("hooks",), self.client.allowed]
         if self.has_server:
-            if self.is_server_in(value):
+            is_ours = self.is_server_in(value)
+            if command and (is_ours or (mcp and not self.is_other_server_in(value))):
+                _container(value, dict, self.client.servers_key)[own_command.NAME] = self.client.server(command)
+            elif is_ours and not command:
                 del value[self.client.servers_key][own_command.NAME]
-            _remove_empty(value, self.client.servers_key)
+            containers.append((self.client.servers_key,))
         if self.has_plugin:
-            table(value, "plugins", "entries", own_command.NAME).clear()
-            _remove_empty(value, "plugins", "entries", own_command.NAME)
+            place = ("plugins", "entries", own_command.NAME)
+            plugin = _container(value, dict, *place)
+            if command:  # other settings in it are the user's
+                plugin |= {"enabled": True, "hooks": {**table(plugin, "hooks"), "allowConversationAccess": True}}
+            else:
+                plugin.clear()
+            containers.append(place)
+        for names in () if command else containers:
+            _remove_empty(value, *names)
         return value
 
     def _server_in(self, value: Any) -> Any:
@@ -212,12 +212,6 @@ def _container(value: Any, kind: type, *names: str) -> Any:
         if not isinstance(value, wanted):
             raise Malformed(f"{'.'.join(names[:length])} is not {'an object' if wanted is dict else 'a list'}")
     return value
-
-
-def _copied(value: Any) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise Malformed("the file is not an object")
-    return copy.deepcopy(value)
 
 
 def _remove_empty(value: dict[str, Any], *names: str) -> None:

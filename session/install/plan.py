@@ -91,7 +91,7 @@ class Plan:
         ours = self._entries
         with _refusals(self.client, self.path):
             value = settings_text.parsed(self.text, self._syntax)
-            wanted = ours.put_in(value, command, mcp=mcp)
+            wanted = ours.replaced_in(value, command, mcp=mcp)
             text = self._edited(value, wanted)
             if self.before is not None or text:
                 created = self.before is None or (ours.are_in(value) and self._is_created)
@@ -105,7 +105,7 @@ class Plan:
         self.backs_up = not self._is_unedited
         with _refusals(self.client, self.path):
             value = settings_text.parsed(self.text, self._syntax)
-            rest = self._entries.take_out(value)
+            rest = self._entries.replaced_in(value, "")
             if self._entries.are_in(value):
                 original = self._original(rest) if self._is_unedited else None
                 original = _encoded(self._edited(value, rest)) if original is None else original
@@ -164,7 +164,7 @@ class Plan:
             with suppress(Failure, Malformed):
                 data = _read(name) or b""
                 value = settings_text.parsed(_decoded(data), self._syntax)
-                if not self._entries.are_in(value) and self._entries.take_out(value) == rest:
+                if not self._entries.are_in(value) and self._entries.replaced_in(value, "") == rest:
                     return data
         return None
 

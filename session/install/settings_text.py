@@ -78,15 +78,9 @@ def edited_toml(text: str, wanted: dict[str, Any], name: str, key: str) -> str:
     """
     newline = "\r\n" if "\r\n" in text else "\n"
     header, table = f"[{name}.{key}]", wanted.get(name, {}).get(key)
-    lines = text.splitlines(keepends=True)
-    for start, line in enumerate(lines):
-        if line.split("#")[0].strip() == header:
-            end = next((at for at in range(start + 1, len(lines)) if lines[at].lstrip().startswith("[")), len(lines))
-            while end > start + 1 and (not lines[end - 1].strip() or lines[end - 1].lstrip().startswith("#")):
-                end -= 1  # a comment at the end belongs to the next table
-            del lines[start - (start > 0 and not lines[start - 1].strip()) : end]
-            break
-    result = "".join(lines)
+    blank, rest = r"[ \t\r]*", r"(?:#.*)?(?:\n|\Z)"
+    setting = rf"(?:{blank}(?:#.*)?\n)*{blank}[^\[#\s].*(?:\n|\Z)"  # a comment at the end belongs to the next table
+    result = re.sub(rf"(?m)(?:^{blank}\n)?^{blank}{re.escape(header)}{blank}{rest}(?:{setting})*", "", text, count=1)
     if table:
         if result:
             result += newline if result.endswith("\n") else newline * 2

@@ -15,7 +15,7 @@ import time
 
 from core import TYPE_CHECKING
 from core.names import is_file, names_in
-from core.project import OUTSIDE, branch_and_commit, current_places
+from core.project import OUTSIDE, branch_and_commit, current_lines
 from core.quoting import as_code, clip, clip_evenly, clip_path, cost, enclose, one_line
 from core.store.branches import History
 from core.store.calls import fading
@@ -218,7 +218,7 @@ def work_note(db: apsw.Connection, call: Session, *, kept: str, more_queries: Se
     room = (max_tokens - cost(framed([*work, "**Where:**"], queries))) * 4 - 4
     first = list(dict.fromkeys(place["file"] for place in places))[: MOST_FILES * 2]
     wanted = [place for place in places if place["file"] in first][: max(room, 0) // 6]
-    current = current_places(folder, wanted, time.monotonic() + 0.1)
+    current = [place for place, _ in current_lines(folder, wanted, time.monotonic() + 0.1)]
     for size in (room, room // 2, 0):  # it is in half of the room if its letters are not ASCII
         where = _place_lines(current, shown_as, max(size, 0))
         left = size - sum(len(line) + 1 for line in where)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from core.project import current_places
+from core.project import current_lines
 from core.records import Place
 
 SOURCE = """package tides
@@ -34,7 +34,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def current(folder: Path, *places: Place) -> list[tuple[str, int, bool]]:
-    looked_up = current_places(str(folder), places, time.monotonic() + 60)
+    looked_up = [found for found, _ in current_lines(str(folder), places, time.monotonic() + 60)]
     return [(place["name"], place["line"], place["defines"]) for place in looked_up]
 
 
@@ -93,4 +93,4 @@ def test_no_path_leads_out_of_the_project(folder: Path, file: str) -> None:
 
 
 def test_files_not_searched_in_time_are_left_out(folder: Path) -> None:
-    assert current_places(str(folder), [place("neapTide", 8)], time.monotonic()) == []
+    assert current_lines(str(folder), [place("neapTide", 8)], time.monotonic()) == []
