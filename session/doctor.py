@@ -40,6 +40,8 @@ from session.state import states_folder
 FIXABLE = doctor_hooks.FIXABLE | {"MODES_OPEN", "STALE_FILES"}
 SUBJECTS = ("command", "store", "home", "switches", "settings", "model", "cluster", "exporter")  # as they are printed
 
+LARGE_STORE_BYTES = 20_000_000  # reading every page takes some 60 ms, half of the rest of `status`
+
 
 @dataclass
 class Examination:
@@ -50,6 +52,7 @@ class Examination:
 
     names: Sequence[str]  # of the clients to check; empty: those that are here or have hooks of ours
     project: bool
+    reads_all: bool  # of the store, however large
     findings: list[Finding] = field(default_factory=list)
     facts: dict[str, Any] = field(default_factory=dict)
     subjects: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -60,11 +63,16 @@ class Examination:
     calls: Sequence[Called] = ()  # of hooks in the last day
 
 
-def run(names: Sequence[str] = (), *, project: bool = False, fix: bool = False) -> dict[str, Any]:
-    """Run all checks. With `fix`, make safe repairs, check again, and add each repair as a finding `ok`."""
-    examination = _examine(names, project=project)
+def run(
+    names: Sequence[str] = (), *, project: bool = False, fix: bool = False, reads_all: bool = True
+) -> dict[str, Any]:
+    """Run all checks. With `fix`, make safe repairs, check again, and add each repair as a finding `ok`.
+
+    `reads_all`: read every page of the store even if it is large, which takes seconds.
+    """
+    examination = _examine(names, project, reads_all)
     if fix and (done := _repair(examination)):
-        examination = _examine(names, project=project)
+        examination = _examine(names, project, reads_all)
         examination.findings += done
     findings = _sorted(examination.findings)
     severities = {"errors": "error", "warnings": "warning", "notes": "note", "fixed": "ok"}
@@ -80,11 +88,11 @@ def run(names: Sequence[str] = (), *, project: bool = False, fix: bool = False) 
     }
 
 
-def _examine(names: Sequence[str], *, project: bool) -> Examination:
+def _examine(names: Sequence[str], project: bool, reads_all: bool) -> Examination:
     """Run all checks without writing to the home."""
     files.is_read_only = True
     try:
-        examination = Examination(names, project)
+        examination = Examination(names, project, reads_all)
         for check, subject in CHECKS.items():
             _run_check(examination, subject, check)
         for client in clients.rows():
@@ -183,7 +191,8 @@ def check_store(examination: Examination) -> Iterator[Finding]:
         yield _finding("store", lost)
     if examination.db is None:
         return
-    if faults := store_file.faults(examination.db):
+    is_read = examination.reads_all or _size(path) <= LARGE_STORE_BYTES
+    if is_read and (faults := store_file.faults(examination.db)):
         fix = (
             "with a backup: `joelclaw restore FILE --force` (the current data is set aside); without one, save what is "
             f"left with `joelclaw memory export`, move {path} away, and import it again"

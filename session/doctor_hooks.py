@@ -144,10 +144,13 @@ class Checked:
 
 def calls(db: apsw.Connection | None, since: int) -> list[Called]:
     """The calls of hooks by event, including those in the spool, which is not changed."""
+    spooled = log.spooled_in(files.home())
+    if db is not None and not spooled:
+        return stored_events.hooks_by_event(db, since)
     copy = sqlite.open_in_memory()
     if db is not None:
         stored_events.copy_hook_calls(db, copy)
-    log.append(copy, log.spooled_in(files.home()), debug_limit=0)
+    log.append(copy, spooled, debug_limit=0)
     return stored_events.hooks_by_event(copy, since)
 
 

@@ -34,7 +34,7 @@ def status(
     """Show the store, versions and problems. Exits 0 even with problems."""
     from session.doctor import run
 
-    found = run()
+    found = run(reads_all=False)
     problems = [
         {name: runnable(finding[name]) for name in ("severity", "code", "message", "fix")}
         for finding in found["findings"]

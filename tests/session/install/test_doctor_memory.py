@@ -16,7 +16,7 @@ from doctors import user as made
 from faults import WITHOUT_COLUMNS, fold_log, small_disk
 
 from core.store import sqlite
-from session import doctor_hooks
+from session import doctor, doctor_hooks
 
 HOUR_MS = 3_600_000
 
@@ -48,9 +48,10 @@ def test_all_is_well(user: User) -> None:
 
 
 def torn(user: User) -> None:
+    """Write noise over a page that only a check of all pages reads."""
     fold_log(user.memory)
     db = apsw.Connection(str(user.memory / "store.db"))
-    page = db.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'event_timestamp'").get
+    page = db.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'document_fingerprint'").get
     size = db.execute("PRAGMA page_size").get
     db.close()
     with open(user.memory / "store.db", "r+b") as handle:
@@ -58,11 +59,15 @@ def torn(user: User) -> None:
         handle.write(os.urandom(size))
 
 
-def test_a_torn_page_that_status_does_not_read(user: User) -> None:
+def test_a_torn_page(user: User, monkeypatch: pytest.MonkeyPatch) -> None:
     torn(user)
     result = user.doctor()
     (findings,) = [finding for finding in result["findings"] if finding["code"] == "STORE_DAMAGED"]
     assert (findings["severity"], findings["subject"], result["healthy"]) == ("error", "store", False)
+    assert "STORE_DAMAGED" in {problem["code"] for problem in user.call("status")["problems"]}
+    monkeypatch.setattr(doctor, "LARGE_STORE_BYTES", 100_000)
+    assert user.call("status")["healthy"], "a large store is not read from end to end"
+    assert user.doctor()["healthy"] is False
 
 
 def test_modes_that_give_others_access(user: User) -> None:
