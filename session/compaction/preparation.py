@@ -11,16 +11,8 @@ from typing import Literal, NamedTuple
 import clients
 from core.config import Config
 from core.errors import usage
-from session.compaction.session_tree import (
-    FileOperations,
-    Node,
-    Transcript,
-    path_to,
-    system_tokens,
-    together,
-    tokens,
-    unknown_entry,
-)
+from session.compaction import session_tree
+from session.compaction.session_tree import FileOperations, Node, Transcript
 
 
 class ContextTokens(NamedTuple):
@@ -155,9 +147,11 @@ def context_size(transcript: Transcript) -> ContextTokens:
     for node in reversed([node for node in shown if node.id in latest]):
         if node.role is not None and node.used:
             return ContextTokens(node.used + rest, node.used, rest, None)
-        rest += tokens(node)
+        rest += session_tree.tokens(node)
     stale = next((node.used for node in reversed(shown) if node.role is not None and node.used), None)
-    estimated = sum(tokens(node) for node in shown if node.role != "system") + system_tokens(shown)
+    estimated = sum(session_tree.tokens(node) for node in shown if node.role != "system") + session_tree.system_tokens(
+        shown
+    )
     return ContextTokens(estimated, 0, estimated, stale)
 
 
@@ -168,7 +162,7 @@ def find_cut(nodes: Sequence[Node], start: int, keep_recent: int) -> CutPoint:
         return CutPoint(start, -1)
     cut, kept = points[0], 0
     for index in range(len(nodes) - 1, start - 1, -1):
-        size = tokens(nodes[index])
+        size = session_tree.tokens(nodes[index])
         kept += size
         if size and kept >= keep_recent:
             # if the newest results fill the budget, their call comes first
@@ -219,7 +213,7 @@ def prepare(transcript: Transcript, *, keep_recent: int) -> Preparation:
         nodes[0].head.content if is_compacted else "",
         history,
         prefix,
-        together([*listed, *_of_calls([*history, *prefix])]),
+        session_tree.together([*listed, *_of_calls([*history, *prefix])]),
     )
 
 
@@ -240,9 +234,9 @@ def prepare_branch(transcript: Transcript, leaf: str, target: str, *, budget: in
     leaf = leaf or (transcript.nodes[-1].id if transcript.nodes else "")
     for identifier in (leaf, target):
         if identifier not in transcript.tree:
-            raise unknown_entry(transcript.path, identifier)
-    left = path_to(leaf, transcript.tree)
-    there = {node.id for node in path_to(target, transcript.tree)}
+            raise session_tree.unknown_entry(transcript.path, identifier)
+    left = session_tree.path_to(leaf, transcript.tree)
+    there = {node.id for node in session_tree.path_to(target, transcript.tree)}
     common = next((node.id for node in reversed(left) if node.id in there), None)
     own = [node for node in left if node.id not in there]
     chosen: list[Node] = []
@@ -250,7 +244,7 @@ def prepare_branch(transcript: Transcript, leaf: str, target: str, *, budget: in
     total = 0
     # without tool results: their calls represent them
     for node in reversed([node for node in _as_seen(transcript, own) if node.role not in (None, "tool_result")]):
-        size = tokens(node)
+        size = session_tree.tokens(node)
         walked.append(node)
         fits = budget <= 0 or total + size <= budget
         if fits or (node.role in ("compaction_summary", "branch_summary") and total < budget * 0.9):
@@ -259,4 +253,4 @@ def prepare_branch(transcript: Transcript, leaf: str, target: str, *, budget: in
         if not fits:
             break
     listed = [node.files for node in own if node.head.kind == "branch_summary"]
-    return Branch(leaf, common, tuple(own), tuple(chosen), total, together([*listed, *_of_calls(walked)]))
+    return Branch(leaf, common, tuple(own), tuple(chosen), total, session_tree.together([*listed, *_of_calls(walked)]))
