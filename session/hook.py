@@ -18,7 +18,6 @@ import clients
 from core import TYPE_CHECKING, background, clock, config, files, json_text, project
 from core.errors import Failure
 from otel import log
-from otel.log import new_event
 from session import reactions
 from session.record import STATE_KINDS, TURN_KINDS, leave_out_abandoned, record, usage_of
 from session.session import Session, fault_boundary
@@ -239,7 +238,7 @@ class Hook:
     def _own_event(self, action: str, level: str, more: dict[str, Any], error: str = "") -> Event:
         """An event about this call."""
         event, role = self._event, os.environ.get("JOELCLAW_ROLE") or "interactive"
-        record_of_call = new_event(
+        record_of_call = log.new_event(
             action, source=role, component="hook", level=level, success=not error, error=error or None,
             metadata={
                 "agent": self._agent[:40], "event": event["name"] if event else self._event_name[:80], **more,

@@ -305,9 +305,8 @@ def _record(
     what: str, state: SessionState, about: dict[str, Any], *, error: str = "", duration_ms: float | None = None
 ) -> None:
     from otel import log
-    from otel.log import new_event
 
-    event = new_event(
+    event = log.new_event(
         state.compaction_event(f"compaction.idle.{what}"), source=state.role, component=COMPONENT,
         level="error" if error else "info", success=not error, error=error or None,
         metadata={"agent": state.agent, **about, **state.compaction_metadata}, duration_ms=duration_ms,

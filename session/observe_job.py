@@ -95,7 +95,6 @@ def _observe(config: Config, model: Model, session: str, trigger: str, agent: st
     """Archive a session's transcript, if it is given, observe the session, and record that as events."""
     from memory.observe import Observer, new_report
     from otel import log
-    from otel.log import new_event
 
     began, report = time.monotonic(), new_report()
 
@@ -103,7 +102,7 @@ def _observe(config: Config, model: Model, session: str, trigger: str, agent: st
         metadata = {"trigger": trigger, **{name: value for name, value in about.items() if name != "ranges"}}
         took_ms = None if action == "started" else round((time.monotonic() - began) * 1000)
         level = "error" if error else "debug" if action == "unchanged" else "info"
-        event = new_event(
+        event = log.new_event(
             f"memory.observe.{action}", source="cli", component="observe", level=level, success=not error,
             error=error or None, metadata=metadata, duration_ms=took_ms, session=session, now=clock.now_ms(),
         )  # fmt: skip

@@ -16,6 +16,7 @@ import time
 
 from core import TYPE_CHECKING, clock, files
 from core.errors import Failure
+from core.redaction import redact
 from otel import log
 from session import state as states
 from session.state import SessionState
@@ -170,11 +171,9 @@ class Session:
         self, name: str, about: Mapping[str, Any], *, component: str = "", level: str = "info", error: str = ""
     ) -> Event:
         """An event about this session; `about` is its metadata."""
-        from otel.log import new_event
-
         role = self.state.role or "interactive"
         component = component or ("gateway-context" if self.state.is_gateway else COMPONENT)
-        return new_event(
+        return log.new_event(
             name, source=role, component=component, level=level, metadata=about, duration_ms=about.get("duration_ms"),
             session=self.id, role=role, now=self.now, success=not error, error=error,
         )  # fmt: skip
@@ -191,8 +190,6 @@ class Session:
             about = {key: value for key, value in about.items() if key != "query"}  # the user's words
         event = self.event(name, about, component=component)
         if not is_excluded:
-            from core.redaction import redact
-
             event["injected"] = {"kind": kind, "text": redact(text)[0]}
         event["recalled"] = about["memoryIds"]
         return event

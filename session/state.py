@@ -11,6 +11,8 @@ import os
 from core import TYPE_CHECKING, files, json_text
 from core.errors import Failure, os_failure
 from core.quoting import one_line
+from core.redaction import redact
+from core.words import clean, fingerprint
 
 if TYPE_CHECKING:
     from typing import Any, TypedDict
@@ -441,22 +443,12 @@ def state_failure(error: OSError) -> Failure:
 
 def stored_id(session_id: str) -> str:
     """The id under which a session is kept: the client's own, or a hash if it is long or looks like a secret."""
-    from core.redaction import redact
-    from core.words import clean
-
     plain = clean(session_id)
-    if len(plain) > _LONGEST_ID or redact(plain)[1]:
-        from core.words import fingerprint
-
-        return "hash-" + fingerprint(session_id)
-    return plain
+    return "hash-" + fingerprint(session_id) if len(plain) > _LONGEST_ID or redact(plain)[1] else plain
 
 
 def stored_line(text: str) -> str:
     """A text on one line without secrets."""
-    from core.redaction import redact
-    from core.words import clean
-
     known = redact(clean(text))[0]
     line = one_line(known)
     return line if line == known else redact(line)[0]  # joining lines may complete a secret

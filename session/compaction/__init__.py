@@ -114,7 +114,6 @@ def notify(config: Config) -> dict[str, Any]:
     from core import clock
     from core.command import Command, Ended, split_command
     from otel import log
-    from otel.log import new_event
     from session.session import COMPONENT
 
     command, notice = config.get_str("notify.command"), notice_text(config)
@@ -129,7 +128,9 @@ def notify(config: Config) -> dict[str, Any]:
     is_done = ended.status == 0
     now, name = clock.now_ms(), f"compaction.notify.{'completed' if is_done else 'failed'}"
     level, why = ("info", None) if is_done else ("warn", ended.explain())
-    event = new_event(name, source="interactive", component=COMPONENT, level=level, success=is_done, error=why, now=now)
+    event = log.new_event(
+        name, source="interactive", component=COMPONENT, level=level, success=is_done, error=why, now=now
+    )
     log.store_spooled([event])
     return {"delivered": is_done, "reason": "" if is_done else ended.reason or "failed"}
 
