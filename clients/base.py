@@ -94,6 +94,7 @@ class Client:
     session_file = ""  # its makers' word for the file with a session; "" if it has none
     named_by_file = False  # a session's id is the name of its file; lines of a fork still name the first session
     folder_mark = b'"cwd"'  # in each line that names the folder of a session; empty if no line does
+    renames_copies = False  # a fork gives new ids to the messages that it copies
     copied_types: tuple[str, ...] = ()  # of the lines that a fork copies, if they have no ids
     fork_marks: tuple[bytes, ...] = ()  # any of these is in the first line of such a fork
     said_marks: tuple[bytes, ...] = ()  # a line without any of these says nothing and returns nothing

@@ -47,6 +47,8 @@ class ExtensionClient(Client):
         event["window"] = _number(payload.get("window"))
         event["leaf"] = text_field(payload, "leaf")
         event["instructions"] = text_field(payload, "instructions")
+        if removed := text_field(payload, "removed"):
+            event["items"].append(Entry("rollback", rewound_to=removed))
         for message in rows(payload.get("entries"))[-400:]:
             event["items"] += message_entries(message, self.name)
         return event
@@ -70,6 +72,7 @@ def message_entries(message: dict[str, Any], agent: str) -> list[Entry]:
     identifier = text_field(message, "id")[:200]
     said = Entry("prompt" if role == "user" else "answer", parse_timestamp(message.get("at")))
     said.text = text_field(message, "text").strip()
+    said.id = identifier
     said.stable_id = f"{agent}:{identifier}" if identifier else ""
     calls, others = [], []
     for number, tool in enumerate(rows(message.get("tools"))):

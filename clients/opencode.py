@@ -26,6 +26,8 @@ from core import TYPE_CHECKING
 if TYPE_CHECKING:
     from typing import Any
 
+    from clients.base import HookEvent
+
 
 class OpenCode(ExtensionClient):
     """Its plugin sends the new messages with each event."""
@@ -37,6 +39,7 @@ class OpenCode(ExtensionClient):
     project_folder = ".opencode"
     settings_file = "plugin/joelclaw.js"
     session_file = "database"
+    renames_copies = True
     said_marks = (b'"role"', b'"summary"')
     writing_tools = ("edit", "write", "multiedit", "patch", "apply_patch")
     path_keys = ("filePath",)
@@ -53,6 +56,14 @@ class OpenCode(ExtensionClient):
         folder = os.path.join(data, "opencode")
         chosen = os.path.join(folder, os.path.expanduser(os.environ.get("OPENCODE_DB", "")))
         return [(folder, "opencode*.db"), *([os.path.split(chosen)] if chosen != os.path.join(folder, "") else [])]
+
+    def read(self, payload: dict[str, Any], name: str) -> HookEvent:
+        """Read a payload of our plugin."""
+        event = super().read(payload, name)
+        event["messages"] = [_typed(text) for text in event["messages"]]
+        for entry in event["items"]:
+            entry.text = _typed(entry.text) if entry.kind == "prompt" else entry.text
+        return event
 
     def wrote(self, line: dict[str, Any]) -> bool:
         """Whether a line is a message with its parts, or is about a session."""
@@ -72,7 +83,7 @@ class OpenCode(ExtensionClient):
         if info.get("summary") is True:  # of the messages before it
             found = [Entry("compaction", at), summary_entry(text, at)]
         elif (text or tools) and info.get("role") in ("user", "assistant"):
-            found = [Entry("prompt" if info["role"] == "user" else "answer", text=text)]
+            found = [Entry("prompt", text=_typed(text)) if info["role"] == "user" else Entry("answer", text=text)]
             for number, part in enumerate(tools):
                 found += self._tool_entries(f"{identifier}/{number}", part, at)
         found = with_node(found, at, identifier, info.get("parentID"), client=self.name)
@@ -104,6 +115,13 @@ class OpenCode(ExtensionClient):
         # the tool `compress` of a plugin replaces earlier messages by summaries
         summary = "\n".join(_summaries(given)) if tool == "compress" else ""
         return [*found, summary_entry(summary, at)] if summary else found
+
+
+def _typed(prompt: str) -> str:
+    """What the user typed: `opencode run` puts a prompt with blanks between quotes."""
+    inner = prompt[1:-1].replace('\\"', "")
+    is_quoted = len(prompt) > 2 and prompt[0] == prompt[-1] == '"' and '"' not in inner
+    return prompt[1:-1].replace('\\"', '"') if is_quoted else prompt
 
 
 def _about_session(info: dict[str, Any], at: int | None, identifier: str) -> list[Entry]:

@@ -190,7 +190,8 @@ class Hook:
             ingest.pass_over(db, event["transcript"], items, origin)
             return ()
         if items:
-            ingest.ingest_entries(db, items, origin)
+            if ingest.ingest_entries(db, items, origin).is_rewound:
+                leave_out_abandoned(session, db)
             return items
         # An event that the client waits for reads at most this much of a long transcript; the next event goes on there.
         # After a tool, less than this waits for the end of the turn.

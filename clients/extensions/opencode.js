@@ -84,6 +84,7 @@ export const Joelclaw = async ({ client, directory } = {}) => {
         sent: new Set(), // ids of the messages that have arrived
         told: new Map(), // kind of text: the latest one, which the system prompt holds
         files: new Set(), // written, and not told yet
+        removed: "", // id of the first message that was taken back, and not told yet
         tokens: null,
         window: null,
         started: false,
@@ -169,7 +170,9 @@ export const Joelclaw = async ({ client, directory } = {}) => {
         tell(known, await hook("session_start", payload(known, { source }), WAIT_MS));
       }
       const prompt = plain(parts);
-      if (prompt) tell(known, await hook("prompt", payload(known, { prompt }), WAIT_MS));
+      const { removed } = known;
+      known.removed = "";
+      if (prompt) tell(known, await hook("prompt", payload(known, { prompt, removed }), WAIT_MS));
     }),
     "tool.execute.after": on(async ({ tool: name, sessionID, args }) => {
       const files = written(name, args);
@@ -190,6 +193,11 @@ export const Joelclaw = async ({ client, directory } = {}) => {
       if (type === "session.compacted") {
         const known = sessions.get(properties.sessionID);
         if (known?.compacting) await recover(known); // a compaction after which OpenCode does not go on by itself
+      }
+      // With the next prompt, OpenCode removes what the user took back.
+      if (type === "message.removed" && properties.sessionID) {
+        const known = of(properties.sessionID);
+        if (!known.removed || properties.messageID < known.removed) known.removed = properties.messageID;
       }
       const info = properties.info;
       if (type !== "message.updated" || info?.role !== "assistant" || info.summary) return;

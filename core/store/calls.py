@@ -82,9 +82,14 @@ def move(db: apsw.Connection, session: str, number: int, after: int, prompt: int
 
 
 def drop_copies(db: apsw.Connection, session: str, owner: str) -> None:
-    """Delete a session's calls that it copied from another, with the names and places that only they have."""
+    """Delete a session's calls that it copied from another, with the names and places that only they have.
+
+    Some clients give a copy another key, but never another time.
+    """
+    same = "at, tool, file, command"
     copies: list[tuple[Any, ...]] = db.execute(
-        "SELECT number FROM call WHERE session_id = ? AND key IN (SELECT key FROM call WHERE session_id = ?)",
+        "SELECT number FROM call WHERE session_id = ?1 AND (key IN (SELECT key FROM call WHERE session_id = ?2)"
+        f" OR ({same}) IN (SELECT {same} FROM call WHERE session_id = ?2))",
         (session, owner),
     ).fetchall()
     for (number,) in copies:

@@ -98,6 +98,12 @@ def by_fingerprint(db: apsw.Connection, value: str, collection: str) -> Document
     return fetch_one(db, sql, (value, *row_range(collection)), _document)
 
 
+def by_time(db: apsw.Connection, at: int, text: str, collection: str) -> Document | None:
+    """The document of a collection with exactly this time (ms) and text, forgotten or not."""
+    sql = "SELECT * FROM document WHERE created_at = ? AND text = ? AND +rowid BETWEEN ? AND ? ORDER BY rowid"
+    return fetch_one(db, sql, (at, text, *row_range(collection)), _document)
+
+
 def recent(db: apsw.Connection, collection: str, since: int, limit: int) -> list[Document]:
     """The newest documents of a collection since a time, without superseded ones, newest first."""
     sql = f"SELECT * FROM document WHERE created_at >= ? AND {_CURRENT} ORDER BY created_at DESC, rowid DESC LIMIT ?"

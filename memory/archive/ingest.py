@@ -161,13 +161,20 @@ def ingest_entries(db: apsw.Connection, entries: Sequence[Entry], origin: Origin
         position = stored_progress.transcript_position(db, name)
         piece = Piece(archive, position[2] if position else "")
         admission = _admission(origin)
-        for entry in piece.new_of(entries):
+        taken_back = [entry for entry in entries if entry.kind == "rollback"]  # before anything else was said
+        for entry in [*taken_back, *piece.new_of(entries)]:
+            if entry.kind in ("rollback", "prompt", "answer"):
+                piece.begin_line(entry)
             if admission is None or admission.follow([entry], entry.at):
                 piece.add(entry)
         stored = archive.store(name, position, piece, "")
         if stored is not None:
             ingested.add(piece, stored)
             break
+    if archive.shared:
+        from memory.archive.session_archive import settle
+
+        settle(db, archive.shared, lambda _: (), vectors=origin.vectors, is_live=True)
     return ingested
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from itertools import takewhile
 
+import clients
 from clients.entries import Entry
 from core import TYPE_CHECKING, words
 from core.project import repository_of
@@ -49,9 +50,11 @@ class SessionArchive:
         self.project, self.folder = clean_name(known.project), clean_name(known.folder)
         self._projects: dict[str, str] = {}  # by folder
         self._client = clean_name(origin.agent)
+        self._renames_copies = clients.row(origin.agent).renames_copies
         self._now = origin.now
         self._vectors = origin.vectors
         self.shared: list[Shared] = []  # episodes that other sessions claim, too
+        self._forks: list[tuple[str, str]] = []  # sessions that renamed the messages of another, and the other
 
     def project_of(self, folder: str) -> str:
         """The project of an entry that names its folder: that of its repository, else that of the session."""
@@ -89,6 +92,8 @@ class SessionArchive:
                 copy.archive.store_copy(copy)
             piece.calls.unplaced = branches.unplaced(self.db, self.session, piece.nodes)
             counts = self._store_piece(piece)
+            for fork, parent in dict.fromkeys(self._forks):
+                sessions.note_fork(self.db, fork, parent)
             piece.carry.mark, piece.carry.leaf, piece.is_rewound = branches.follow(
                 self.db, self.session, piece.nodes, (piece.carry.mark, piece.carry.leaf)
             )
@@ -122,7 +127,7 @@ class SessionArchive:
         ready = piece.ready
         added = updated = 0
         last = piece.carry.mark[1]  # row
-        known = [documents.by_id(self.db, document["id"]) for document, _ in ready]
+        known = [documents.by_id(self.db, document["id"]) or self._copy_of(document) for document, _ in ready]
         # of a purged episode only the id remains (`core.store.deletion`)
         purged = {row["id"] for row in known if row and row["write_reason"] == "purged" and not row["text"]}
         if self._origin.again:
@@ -154,6 +159,16 @@ class SessionArchive:
             return turn["rowid"]
         return documents.move_to_end(self.db, turn, vector, signatures=self._vectors)
 
+    def _copy_of(self, message: Document) -> Document | None:
+        """The same message under the id that it has in another session: a fork copies notes, which have no id of their
+        own, and in some clients gives new ids to all.
+        """
+        text = message["text"]
+        may_be = self._renames_copies or not text.startswith(("user: ", "assistant: "))
+        if not may_be or text.startswith(sessions.TITLE):
+            return None
+        return documents.by_time(self.db, message["created_at"], text, COLLECTION)
+
     def _update(self, older: Document, newer: Document, vector: bytes) -> bool:
         """Extend a stored episode, take it back from a fork, or note that another session has it, too.
 
@@ -164,7 +179,10 @@ class SessionArchive:
             return False
         if stored not in ("", self.session):
             if not self._fork:
-                self.shared.append((newer["id"], stored, self.session, newer["context"]))
+                if self._renames_copies:  # ids rise with the time
+                    is_fork = older["id"] < newer["id"]
+                    self._forks.append((self.session, stored) if is_fork else (stored, self.session))
+                self.shared.append((older["id"], stored, self.session, newer["context"]))
             if stored != self._fork and not sessions.descends(self.db, stored, self.session):
                 return False
             older = {**older, "context": newer["context"]}

@@ -116,9 +116,7 @@ def _compose(event: HookEvent, session: Session) -> Note:
     messages = state.messages
     if not any(is_request(entry["text"]) for entry in messages):
         messages = store.read("work", lambda db: _archived_messages(db, state), messages)
-    # What a prompt asks now is still in the context.
-    dropped = messages[:-1] if event["kind"] == "prompt" and len(messages) > 1 else messages
-    short = [entry for entry in reversed(dropped) if entry["isShort"]]  # the others may quote foreign text
+    short = [entry for entry in reversed(messages) if entry["isShort"]]  # the others may quote foreign text
     requests = [query for query in dict.fromkeys(task_query([entry]) for entry in short) if query]
 
     def read(db: apsw.Connection) -> Note | None:
@@ -198,6 +196,10 @@ def work_note(db: apsw.Connection, call: Session, *, kept: str, more_queries: Se
     checkout = session.get("worktree", "")
     places = _ranked_places(history.names(), every, session["calls"], names_in(summary)[0], checkout)
     shown_as = _short_names(sorted({place["file"] for place in every} | history.paths()))
+    if (calls[-1]["at"] or 0) < (call.state.last_message_at or 0):
+        # The client compacted at a prompt, which is still in the context.
+        asked = task_query(call.state.messages[-1:])
+        more_queries = [query for query in more_queries if query != asked] or more_queries
     max_tokens = call.config.get_int("inject.max_tokens")
     request = open_request(history, session, calls)
     work = _work_lines(history, session, calls, request, shown_as, room=round(max_tokens * 4 * 0.42))
