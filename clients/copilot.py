@@ -50,6 +50,9 @@ class Copilot(Client):
         session = event["session"]
         if not event["transcript"] and session and os.path.basename(session) == session != "..":
             event["transcript"] = os.path.join(self.home(), "session-state", session, "events.jsonl")
+        is_of_parent = os.path.basename(os.path.dirname(event["transcript"])) not in ("", session)
+        if is_of_parent or payload.get("agent_id"):  # a subagent, whose words are in the log of its parent
+            event["kind"] = "ignored"
         return event
 
     def wrapped(self, event: HookEvent, context: str) -> dict[str, Any]:  # noqa: ARG002

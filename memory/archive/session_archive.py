@@ -51,7 +51,6 @@ class SessionArchive:
         self._projects: dict[str, str] = {}  # by folder
         self._client = clean_name(origin.agent)
         self._renames_copies = clients.row(origin.agent).renames_copies
-        self._now = origin.now
         self._vectors = origin.vectors
         self.shared: list[Shared] = []  # episodes that other sessions claim, too
         self._forks: list[tuple[str, str]] = []  # sessions that renamed the messages of another, and the other
@@ -100,7 +99,7 @@ class SessionArchive:
             self.name_sessions(piece.carry)
             carry = piece.carry.to_json()
             if before != (piece.end, head, carry):
-                sessions.save_transcript_position(self.db, source, piece.end, head, carry, self._now)
+                sessions.save_transcript_position(self.db, source, piece.end, head, carry, self._origin.now)
         return counts
 
     def store_copy(self, piece: Piece) -> None:
@@ -119,7 +118,7 @@ class SessionArchive:
         added, updated = self._store_episodes(piece)
         documents.renew_segments(self.db, self.session)
         return added, updated, piece.calls.store(
-            self.db, self._session(piece), prompts=piece.prompts, is_first=piece.is_first, now=self._now
+            self.db, self._session(piece), prompts=piece.prompts, is_first=piece.is_first, now=self._origin.now
         )  # fmt: skip
 
     def _store_episodes(self, piece: Piece) -> tuple[int, int]:
@@ -160,14 +159,10 @@ class SessionArchive:
         return documents.move_to_end(self.db, turn, vector, signatures=self._vectors)
 
     def _copy_of(self, message: Document) -> Document | None:
-        """The same message under the id that it has in another session: a fork copies notes, which have no id of their
-        own, and in some clients gives new ids to all.
-        """
-        text = message["text"]
-        may_be = self._renames_copies or not text.startswith(("user: ", "assistant: "))
-        if not may_be or text.startswith(sessions.TITLE):
-            return None
-        return documents.by_time(self.db, message["created_at"], text, COLLECTION)
+        """The same message under another id: a fork gives new ids to notes, and in some clients to all messages."""
+        with_own_id = (sessions.TITLE, *(() if self._renames_copies else ("user: ", "assistant: ")))
+        at, text = message["created_at"], message["text"]
+        return None if text.startswith(with_own_id) else documents.by_time(self.db, at, text, COLLECTION)
 
     def _update(self, older: Document, newer: Document, vector: bytes) -> bool:
         """Extend a stored episode, take it back from a fork, or note that another session has it, too.
@@ -180,8 +175,7 @@ class SessionArchive:
         if stored not in ("", self.session):
             if not self._fork:
                 if self._renames_copies:  # ids rise with the time
-                    is_fork = older["id"] < newer["id"]
-                    self._forks.append((self.session, stored) if is_fork else (stored, self.session))
+                    self._forks.append((self.session, stored) if older["id"] < newer["id"] else (stored, self.session))
                 self.shared.append((older["id"], stored, self.session, newer["context"]))
             if stored != self._fork and not sessions.descends(self.db, stored, self.session):
                 return False
@@ -239,7 +233,7 @@ class SessionArchive:
 
     def document(self, message: Message) -> tuple[Document, bytes]:
         """A message as a document, with its vector."""
-        when = self._now if message.at is None else message.at
+        when = self._origin.now if message.at is None else message.at
         document = documents.blank(COLLECTION, message.id, f"{message.role}: {message.body}", when)
         document |= {
             "context": message.context(), "observation_type": "episode", "source": self._client,
