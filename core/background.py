@@ -103,12 +103,9 @@ def start_due(config: Config) -> None:
         # what the cluster did not confirm when a push is killed is sent again
         _start_if_due(PUSH, ("store", "push"), every_s=30, limit_s=40, lock=outbox_lock())
     if config.get_str("otel.export") == "auto":
-        _start_if_due(EXPORT, ("otel", "export"), every_s=EXPORT_EVERY_S, limit_s=60, lock=export_lock())
-    _start_daily_prune()
-
-
-def _start_daily_prune() -> None:
-    """Start `store prune` once a day. The time of the store's lock file, which is created with it, says when it ran."""
+        lock = job_file(EXPORT, ".lock")
+        _start_if_due(EXPORT, ("otel", "export"), every_s=EXPORT_EVERY_S, limit_s=60, lock=lock)
+    # The time of the store's lock file, which is created with it, says when `store prune` ran.
     store_lock = os.path.join(files.home(), "store.db.lock")
     try:
         # a time of the file system, so not compared with our clock, which tests can freeze
@@ -117,7 +114,7 @@ def _start_daily_prune() -> None:
         os.utime(store_lock)
     except OSError:  # there is no store yet, or the home is read-only
         return
-    start(("store", "prune"), 600, os.path.join(files.home(), "cache", "store-prune.lock"))
+    start(("store", "prune"), 600, job_file("store-prune", ".lock"))
 
 
 def outbox_lock() -> str:
@@ -125,16 +122,17 @@ def outbox_lock() -> str:
     return os.path.join(files.home(), "outbox.lock")
 
 
-def export_lock() -> str:
-    """The path of the lock that `otel export` holds."""
-    return os.path.join(files.home(), "cache", "otel-export.lock")
+def job_file(job: str, ending: str) -> str:
+    """The path of the lock (`.lock`) of a job, or of the file whose modification time says when it is due (`.due`)."""
+    return os.path.join(files.home(), "cache", job + ending)
 
 
 def postpone(job: str, until_ms: int) -> None:
     """Do not start a job (PUSH or EXPORT) before a time (ms since the epoch)."""
     try:
-        files.touch_private(_due_file(job))
-        os.utime(_due_file(job), ns=(until_ms * 1_000_000, until_ms * 1_000_000))
+        due = job_file(job, ".due")
+        files.touch_private(due)
+        os.utime(due, ns=(until_ms * 1_000_000, until_ms * 1_000_000))
     except OSError:
         pass  # a home that cannot be written has nothing new to send
 
@@ -142,15 +140,10 @@ def postpone(job: str, until_ms: int) -> None:
 def _start_if_due(job: str, words: tuple[str, str], every_s: int, limit_s: int, lock: str) -> None:
     now = clock.now_ms()
     try:
-        due_at = os.stat(_due_file(job)).st_mtime_ns // 1_000_000
+        due_at = os.stat(job_file(job, ".due")).st_mtime_ns // 1_000_000
     except OSError:
         due_at = 0
     if now < due_at <= now + clock.DAY_MS:  # a later time was set while the clock was wrong
         return
     postpone(job, now + every_s * 1000)
     start(words, limit_s, lock)
-
-
-def _due_file(job: str) -> str:
-    """The file whose modification time says when the job is due."""
-    return os.path.join(files.home(), "cache", job + ".due")

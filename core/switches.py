@@ -12,9 +12,10 @@ from core import TYPE_CHECKING, clock, files, json_text, project
 from core.errors import Failure
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Literal, TypedDict
+    from collections.abc import Callable, Iterator
+    from typing import Literal, TypedDict, TypeVar
 
+    Result = TypeVar("Result")
     Scope = Literal["everywhere", "project", "session"]
 
     class OffPeriod(TypedDict):
@@ -109,32 +110,41 @@ def is_excluded(switches: Switches, cwd: str) -> bool:
 
 def turn_off(scope: Scope, name: str) -> tuple[OffPeriod, bool]:
     """Switch something off. Returns its period and whether it was on before. Raises Failure: SWITCHES_UNWRITABLE."""
-    with _Edited() as switches:
+
+    def change(switches: Switches) -> tuple[OffPeriod, bool]:
         for period in switches["silences"]:
             if _covers(period, scope, name) and period["until"] is None:
                 return period, False
         new: OffPeriod = {"scope": scope, "name": name, "since": clock.now_ms(), "until": None}
         switches["silences"].append(new)
-    return new, True
+        return new, True
+
+    return _edited(change)
 
 
 def turn_on(scope: Scope, name: str) -> bool:
     """Switch something on again; returns whether it was off. Raises as `turn_off`."""
-    with _Edited() as switches:
+
+    def change(switches: Switches) -> bool:
         periods = [period for period in switches["silences"] if _covers(period, scope, name)]
         current = [period for period in periods if period["until"] is None]
         for period in current:
             period["until"] = max(clock.now_ms(), period["since"])
-    return bool(current)
+        return bool(current)
+
+    return _edited(change)
 
 
 def rename_project(former: str, name: str) -> int:
     """Rename a project in all periods; returns in how many. Raises as `turn_off`."""
-    with _Edited() as switches:
+
+    def change(switches: Switches) -> int:
         renamed = [row for row in switches["silences"] if row["scope"] == "project" and row["name"] == former]
         for row in renamed:
             row["name"] = name
-    return len(renamed)
+        return len(renamed)
+
+    return _edited(change)
 
 
 def set_excluded(folder: str, *, is_excluded: bool) -> bool:
@@ -142,11 +152,29 @@ def set_excluded(folder: str, *, is_excluded: bool) -> bool:
 
     Raises as `turn_off`.
     """
-    with _Edited() as switches:
+
+    def change(switches: Switches) -> bool:
         before = set(switches["excluded"])
         after = before | {folder} if is_excluded else before - {folder}
         switches["excluded"] = sorted(after)
-    return after != before
+        return after != before
+
+    return _edited(change)
+
+
+def _edited(change: Callable[[Switches], Result]) -> Result:
+    """Change the switches in the file, under its lock; returns what `change` returns. Raises Failure."""
+    try:
+        with files.FileLock(path() + ".lock", wait_s=2.0):
+            switches = load()[0]
+            before = json_text.dumps(switches)
+            result = change(switches)
+            after = json_text.dumps(switches)
+            if after != before:
+                files.write_whole(path(), after.encode("utf-8", "surrogatepass"))
+            return result
+    except (OSError, files.LockTimeout) as error:
+        raise Failure("SWITCHES_UNWRITABLE", f"{path()} cannot be written: {error}", "check its folder") from None
 
 
 def _covers(period: OffPeriod, scope: Scope, name: str) -> bool:
@@ -158,33 +186,3 @@ def _covers(period: OffPeriod, scope: Scope, name: str) -> bool:
 def _is_project(stored: str, name: str) -> bool:
     """Whether a stored name, perhaps from before names had a host, means this project."""
     return project.same(stored, name) or (bool(stored) and stored == project.without_host(name))
-
-
-class _Edited:
-    """`with _Edited() as switches:` reads the file under its lock, and writes the changes. Raises Failure."""
-
-    __slots__ = ("_before", "_lock", "_switches")
-
-    def __enter__(self) -> Switches:
-        self._lock = files.FileLock(path() + ".lock", wait_s=2.0)
-        try:
-            self._lock.__enter__()
-        except (OSError, files.LockTimeout) as error:
-            raise _unwritable(error) from None
-        self._switches = load()[0]
-        self._before = json_text.dumps(self._switches)
-        return self._switches
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        try:
-            changed = json_text.dumps(self._switches)
-            if error is None and changed != self._before:
-                files.write_whole(path(), changed.encode("utf-8", "surrogatepass"))
-        except OSError as fault:
-            raise _unwritable(fault) from None
-        finally:
-            self._lock.__exit__()
-
-
-def _unwritable(error: Exception) -> Failure:
-    return Failure("SWITCHES_UNWRITABLE", f"{path()} cannot be written: {error}", "check its folder")

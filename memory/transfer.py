@@ -215,11 +215,13 @@ class _Import:
             try:
                 draft = write.Draft(item.text, tags=tags, source="import", project=project)
                 document = write.compose(draft, kinds, now=self.now)
+                is_noise = document["write_verdict"] == "discard"
+                reason = f"the write gate discards it: {document['write_reason']}" if is_noise else ""
             except Failure as failure:
-                self._leave_out(item, failure.message)
-                continue
-            if document["write_verdict"] == "discard":
-                self._leave_out(item, f"the write gate discards it: {document['write_reason']}")
+                reason = failure.message
+            if reason:
+                about = {"where": f"line {item.line}", "text": _excerpt(item.text), "reason": reason}
+                self._note("leftOutCount", "leftOut", about)
                 continue
             document["id"] = "im-" + words.fingerprint(f"{MARKDOWN}\0{name}\0{item.text}")
             document["context"] = write.clean_name(item.context, kinds)
@@ -233,10 +235,6 @@ class _Import:
             return ("unchanged" if stored["forgotten_at"] is None else "forgotten"), stored
         same = write.near_duplicate(db, fresh, vectors=vectors)
         return ("merged", same) if same else ("added", write.store(db, fresh, vectors=vectors))
-
-    def _leave_out(self, item: markdown.Item, reason: str) -> None:
-        about = {"where": f"line {item.line}", "text": _excerpt(item.text), "reason": reason}
-        self._note("leftOutCount", "leftOut", about)
 
 
 def _excerpt(text: str) -> str:

@@ -49,7 +49,7 @@ def run(config: Config) -> list[dict[str, Any]] | None:
     if is_disabled() or not current:
         return None
     try:
-        with files.FileLock(background.export_lock(), wait_s=10.0):
+        with files.FileLock(background.job_file(background.EXPORT, ".lock"), wait_s=10.0):
             done = _send(config, current)
     except files.LockTimeout:
         fix = "wait for it, or look at `joelclaw otel export --status`"
