@@ -190,7 +190,7 @@ class _Recall:
             return []  # the places of several names: there is no room for more
         if self.query.collections and not self.filters["collections"]:
             return []  # only calls are asked for
-        if self.period and isinstance(self.source, LocalCandidates):
+        if self.period:
             self.ranked = self.ranking.newest(self.source, self.filters)
             return self._trusted_hits()
         if not names.is_single:
@@ -242,8 +242,9 @@ class _Recall:
     def _document_hits(self, trusted: Sequence[Ranked]) -> list[Hit]:
         """The best hits. A text that repeats a better hit of its session is counted in that hit's `more`."""
         asked = words.split(self.query.text)
-        # Some more than the limit, since those that restate the question lose half of their score.
-        considered = {ranked.traits["rowid"]: ranked for ranked in trusted[: self.most + self.limit + 5]}
+        most = self.most if any(is_work(ranked.traits) for ranked in trusted[: self.most]) else self.limit
+        # Some more, since those that restate the question lose half of their score.
+        considered = {ranked.traits["rowid"]: ranked for ranked in trusted[: most + self.limit + 5]}
         speaking = {r.traits["session"] for r in considered.values() if r.traits["collection"] == "episodes"}
         scored: list[tuple[float, Document, Ranked]] = []
         for document in self.source.documents(list(considered)) if considered else ():
@@ -265,7 +266,7 @@ class _Recall:
             repeated = next((hit for hit in alike if session and hit["project"] == document["project"]), None)
             if repeated is not None:
                 repeated["more"] += 1
-            elif len(chosen) < self.most:
+            elif len(chosen) < most:
                 if is_work(ranked.traits):
                     self.rows[document["id"]] = document["rowid"]
                 chosen.append((own, document_hit(document, score, ranked.raw, ranked.boost)))
