@@ -1,6 +1,6 @@
 """The commands that hook scripts call, except `recall` (`recall_hot.py`). Hot path.
 
-They are `memory write`, `note`, `otel emit` and `knowledge search`; and `checkpoint save`, `checkpoint flush` and
+They are `memory write`, `otel emit` and `knowledge search`; and `checkpoint save`, `checkpoint flush` and
 `inject …`, which do what `joelclaw hook` does by itself. Both run the same code in `session`.
 """
 
@@ -32,10 +32,6 @@ _EVENT_KEYS = {
 
 def write_memory(options: Mapping[str, Any]) -> Answer:
     """`joelclaw memory write`: store the text, or stdin if it is `-`."""
-    return _write({"by_hand": False, **options})
-
-
-def _write(options: Mapping[str, Any]) -> Answer:
     from core import project as projects
     from core.store import sqlite
     from memory import gate
@@ -56,7 +52,7 @@ def _write(options: Mapping[str, Any]) -> Answer:
         tags=[*(options["tags"] or "").split(","), "" if options["type"] == "observation" else options["type"]],
         source=options["source"],
         session=session,
-        by_hand=options["by_hand"],
+        by_hand=options.get("by_hand", False),
         project="" if options["for_all"] else project,
         written_in=project or projects.name_of(files.current_folder()),
     )
@@ -80,20 +76,10 @@ def _project(db: apsw.Connection, session: str) -> str:
     return project.repository_of(folder)
 
 
-def note(text: str | None, source: str, tags: str) -> Answer:
-    """`joelclaw note`: store an observation with the tag `note`. The gate always allows it, as a person wrote it."""
-    given = {"category": "", "session": "", "project": "", "for_all": False, "type": "observation", "by_hand": True}
-    written = _write({**given, "text": text, "source": source, "tags": f"note,{tags}"})
-    stored: Any = written.result
-    about = {"text": stored["observation"], "createdAt": stored["created_at"], "status": "stored"}
-    return Answer({**stored, **about}, written.next_actions)
-
-
 def emit(options: Mapping[str, Any]) -> Answer:
     """`joelclaw otel emit`: record the event that the words, the flags and perhaps stdin describe."""
     from core.store import sqlite  # not needed by `checkpoint`
     from otel import log
-    from otel.log import new_event
 
     action = (options["action"] or options["action_word"] or "").strip()
     fields: dict[str, Any] = {}
@@ -110,7 +96,7 @@ def emit(options: Mapping[str, Any]) -> Answer:
         fields["metadata"] = parse_object(options["metadata"], "--metadata", example)
     if action:
         fields["action"] = action
-    event = new_event(fields.pop("action", ""), now=fields.pop("timestamp", clock.now_ms()), **fields)
+    event = log.new_event(fields.pop("action", ""), now=fields.pop("timestamp", clock.now_ms()), **fields)
     if not event["action"]:
         raise wrong_usage(
             "an event needs an action",
@@ -153,15 +139,14 @@ def search_knowledge(options: Mapping[str, Any]) -> Answer:
     """`joelclaw knowledge search`: sections of synced files. Records an event, and counts the hits as recalled."""
     from memory.knowledge import parse_type, search
     from otel import log
-    from otel.log import new_event, query_excerpt
 
     query = " ".join(options["query"])
     types = tuple(filter(None, map(parse_type, (options["type"] or "").split(","))))
     result, db = search(query, limit=options["limit"], types=types)
     hits = result["hits"]
     if db is not None:  # None if the store cannot be written, which is no reason to fail
-        metadata = {"query": query_excerpt(query), "found": result["found"], "returned": len(hits)}
-        event = new_event(
+        metadata = {"query": log.query_excerpt(query), "found": result["found"], "returned": len(hits)}
+        event = log.new_event(
             "knowledge.search.completed", component="knowledge-cli", metadata=metadata, now=clock.now_ms()
         )
         event["recalled"] = [hit["id"] for hit in hits]
@@ -241,14 +226,9 @@ def _event(kind: Kind, session_id: str, given: Mapping[str, Any]) -> HookEvent:
     if percent is None and tokens is not None and window is None:
         raise wrong_usage("tokens were given without a window", "give the window too, or percent instead of both")
     return own_event(
-        kind,
-        session=session_id,
-        messages=_texts(given, "message"),
-        files=_texts(given, "file"),
-        percent=percent,
-        tokens=None if tokens is None else int(tokens),
-        window=None if window is None else int(window),
-    )
+        kind, session=session_id, messages=_texts(given, "message"), files=_texts(given, "file"), percent=percent,
+        tokens=None if tokens is None else int(tokens), window=None if window is None else int(window),
+    )  # fmt: skip
 
 
 def _number(given: Mapping[str, Any], name: str, least: int = 0, most: float = 10**15) -> float | None:
@@ -273,45 +253,38 @@ def _texts(given: Mapping[str, Any], name: str) -> list[str]:
 
 def inject_recovery(options: Mapping[str, Any]) -> Answer:
     """`joelclaw inject recovery`: the recovery note, after a compaction."""
-    from session.record import own_event
-
-    return _inject("recovery", own_event("after_compaction"), options)
+    return _inject("recovery", options, "after_compaction", {})
 
 
 def inject_memory(options: Mapping[str, Any]) -> Answer:
     """`joelclaw inject memory`: relevant memories, when a session starts."""
-    from session.record import own_event
-
     query, project = (options["query"] or "").strip(), options["project"] or ""
-    return _inject("startup", own_event("start"), options, query=query, project=project)
+    return _inject("startup", options, "start", {}, query=query, project=project)
 
 
 def inject_refresh(options: Mapping[str, Any]) -> Answer:
     """`joelclaw inject refresh`: current memories, when a message arrives in a long session."""
-    from session.record import own_event
-
     message = (options["message"] or "").strip()
-    event = own_event("prompt", messages=[message] if message else [], percent=options["percent"])
-    return _inject("refresh", event, options)
+    fields = {"messages": [message] if message else [], "percent": options["percent"]}
+    return _inject("refresh", options, "prompt", fields)
 
 
 def inject_project(options: Mapping[str, Any]) -> Answer:
     """`joelclaw inject project`: memories that name a file, before an agent edits it."""
-    from session.record import own_event
-
     if not options["file"]:
         raise wrong_usage("no file was given", "give --file PATH, the file that is edited")
-    return _inject("project", own_event("tool", files=options["file"], cwd=options["cwd"] or ""), options)
+    return _inject("project", options, "tool", {"files": options["file"], "cwd": options["cwd"] or ""})
 
 
-def _inject(name: str, event: HookEvent, options: Mapping[str, Any], **more: str) -> Answer:
-    """Run one reaction; the result has the text to inject, or the reason why it has no text."""
+def _inject(name: str, options: Mapping[str, Any], kind: Kind, fields: dict[str, Any], **more: str) -> Answer:
+    """Run one reaction to an event with these fields. The result has its text, or the reason why there is none."""
     from core.quoting import cost, shown
     from session import reactions
-    from session.record import record, usage_of
+    from session.record import own_event, record, usage_of
     from session.session import Session, errors_of
 
     began = time.monotonic()
+    event = own_event(kind, **fields)
     session_id = required_session(options["session"])
     session = Session(session_id, config.load(), role=options["role"] or "", creates_state=name != "recovery")
     reaction = reactions.Reaction(reactions.OFF)
@@ -332,16 +305,11 @@ def _inject(name: str, event: HookEvent, options: Mapping[str, Any], **more: str
             session.store_events()
     content = "\n\n".join(text["content"] for text in reaction.texts)
     result: dict[str, Any] = {
-        "injected": bool(reaction.texts),
-        "reason": reaction.reason,
-        "customType": reaction.texts[0]["customType"] if reaction.texts else None,
-        "content": content,
-        "display": False,
-        "chars": len(content),
-        "estimatedTokens": cost(content),
-        "sessionId": session_id,
+        "injected": bool(reaction.texts), "reason": reaction.reason,
+        "customType": reaction.texts[0]["customType"] if reaction.texts else None, "content": content,
+        "display": False, "chars": len(content), "estimatedTokens": cost(content), "sessionId": session_id,
         **reaction.about,
-    }
+    }  # fmt: skip
     if session.set_aside:
         result["setAside"] = session.set_aside
     result |= errors_of(session.faults)

@@ -59,7 +59,12 @@ def write(
 @app.command("note")
 def note(text: Text = None, source: Source = "cli", tags: Tags = "") -> Answer:
     """Store an observation with the tag note."""
-    return hot.note(text, source, tags)
+    given: dict[str, Any] = {"text": text, "source": source, "tags": f"note,{tags}"}
+    given |= {"category": "", "session": "", "project": "", "for_all": False, "type": "observation"}
+    written = hot.write_memory({**given, "by_hand": True})  # a person wrote it, so the gate allows it
+    stored: Any = written.result
+    about = {"text": stored["observation"], "createdAt": stored["created_at"], "status": "stored"}
+    return Answer({**stored, **about}, written.next_actions)
 
 
 @memory.command("search")
