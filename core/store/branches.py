@@ -115,13 +115,13 @@ def follow(
     return at, leaf, len(found) > known
 
 
-def session_with(db: apsw.Connection, entry: str) -> str:
-    """The session that an entry belongs to, rather than a fork that copied it; "" if no session has it."""
+def session_with(db: apsw.Connection, name: str) -> str:
+    """The session with this id or entry, rather than a fork that copied the entry; "" if there is none."""
     query = (
-        "SELECT session.id FROM session JOIN node ON session_id = session.id AND node.id = ? WHERE updated_at <> ?"
-        " ORDER BY kind = 'fork', updated_at LIMIT 1"
+        "SELECT session.id FROM session LEFT JOIN node ON session_id = session.id AND node.id = ?1"
+        " WHERE updated_at <> ?2 AND (session.id = ?3 OR node.id) ORDER BY kind = 'fork', updated_at LIMIT 1"
     )
-    return str(db.execute(query, (_number(entry), sessions.FORGOTTEN)).get or "")
+    return str(db.execute(query, (_number(name), sessions.FORGOTTEN, name)).get or "")
 
 
 def _taken_back(db: apsw.Connection, session: str, node: Node, found: Sequence[Rewind]) -> Mark | None:

@@ -74,12 +74,6 @@ def remove(db: apsw.Connection, rowid: int, *, signatures: bool) -> None:
     db.execute("DELETE FROM document WHERE rowid = ?", (rowid,))
 
 
-def move_to_end(db: apsw.Connection, document: Document, vector: bytes, *, signatures: bool) -> int:
-    """Give a document a new row, behind all others of its collection; returns it."""
-    remove(db, document["rowid"], signatures=signatures)
-    return insert(db, document, vector, signatures=signatures)
-
-
 def by_id(db: apsw.Connection, identifier: str) -> Document | None:
     """The document with this id, forgotten or not."""
     return fetch_one(db, "SELECT * FROM document WHERE id = ?", (identifier,), _document)

@@ -10,7 +10,7 @@ A line of a transcript becomes rows of the store in five steps:
 4. `session_archive.SessionArchive.store` writes a piece and the new offset in one transaction: messages as documents,
    then calls with their names, places and the reason of a failure (`calls`, `places`, `error_cause`), then the tree
    of entries, which shows what the user went back from (`core.store.branches`).
-5. `session_archive.settle` gives an episode that several sessions have to the session in which it first appeared.
+5. `owners.settle` gives an episode that several sessions have to the session in which it first appeared.
 """
 
 from __future__ import annotations

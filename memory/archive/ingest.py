@@ -47,7 +47,7 @@ class Ingested:
         self.bytes = 0  # read
         self.bad_lines = 0  # that hold no JSON object
         self.session = ""  # the id under which it is stored, if it may begin like another session
-        self.shared: list[Shared] = []  # episodes that other sessions claim, too: see `session_archive.settle`
+        self.shared: list[Shared] = []  # episodes that other sessions claim, too: see `owners.settle`
         self.is_rewound = False  # the user went back to an earlier entry
         self.entries: list[Entry] = []  # the last 400, for the feedback about memories
 
@@ -97,7 +97,7 @@ def ingest_running(db: apsw.Connection, path: str, origin: Origin, limits: Limit
     """As `ingest_file`, for a running session. What other sessions have, too, goes to the first that said it."""
     ingested = ingest_file(db, path, origin, limits)
     if ingested.shared:
-        from memory.archive.session_archive import settle
+        from memory.archive.owners import settle
 
         def read_again(session: str) -> Sequence[Shared]:
             if session != clean(origin.session):
@@ -108,7 +108,7 @@ def ingest_running(db: apsw.Connection, path: str, origin: Origin, limits: Limit
 
         settle(db, ingested.shared, read_again, vectors=origin.vectors, is_live=True)
     if ingested.session:
-        from memory.archive.session_archive import settle_opening
+        from memory.archive.owners import settle_opening
 
         settle_opening(db, ingested.session, vectors=origin.vectors)
     return ingested
@@ -172,7 +172,7 @@ def ingest_entries(db: apsw.Connection, entries: Sequence[Entry], origin: Origin
             ingested.add(piece, stored)
             break
     if archive.shared:
-        from memory.archive.session_archive import settle
+        from memory.archive.owners import settle
 
         settle(db, archive.shared, lambda _: (), vectors=origin.vectors, is_live=True)
     return ingested
@@ -301,7 +301,8 @@ class _Reader:
         head = entries[0]
         if head.kind == "prompt" and client.typed_marks:
             head.text = client.typed_text(head, following if self._begins_with(client.typed_marks) else None)
-        owner = head.copied_from or (head.session if self._is_named_by_session or head.kind == "title" else "")
+        is_named = self._is_named_by_session and head.kind != "title"
+        owner = head.copied_from or (head.session if is_named else "")
         if owner == self.origin.session:
             owner = ""
         admitted = [entry for entry in entries if not entry.is_meta]

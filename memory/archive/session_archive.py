@@ -8,8 +8,6 @@ and some clients write a message again when it has grown.
 
 from __future__ import annotations
 
-from itertools import takewhile
-
 import clients
 from clients.entries import Entry
 from core import TYPE_CHECKING, words
@@ -23,11 +21,11 @@ from memory.archive.texts import clean_name, identifier_of
 from recall.vectors import document_vector
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Sequence
 
     import apsw
 
-    from core.records import Document, Episode, Session
+    from core.records import Document, Session
 
     Position = tuple[int, str, str]
     """How far a transcript is archived: the offset, a fingerprint of the file's beginning, and the carry as JSON."""
@@ -156,7 +154,8 @@ class SessionArchive:
             return 0
         if turn["rowid"] > after:
             return turn["rowid"]
-        return documents.move_to_end(self.db, turn, vector, signatures=self._vectors)
+        documents.remove(self.db, turn["rowid"], signatures=self._vectors)
+        return documents.insert(self.db, turn, vector, signatures=self._vectors)
 
     def _copy_of(self, message: Document) -> Document | None:
         """The same message under another id: a fork gives new ids to notes, and in some clients to all messages."""
@@ -211,12 +210,13 @@ class SessionArchive:
         return session
 
     def name_sessions(self, carry: Carry) -> None:
-        """Give the sessions that have an entry its title, unless another file names them."""
-        for entry, text in list(carry.titles.items()):
-            if session := branches.session_with(self.db, entry):
-                del carry.titles[entry]
-                if session == self.session or not sessions.title(self.db, session):
-                    self.name(session, text, by_user=False)
+        """Store titles that were kept, of sessions that have no such title from their own transcript."""
+        for name, (text, by_user) in list(carry.titles.items()):
+            if session := branches.session_with(self.db, name):
+                del carry.titles[name]
+                known = documents.by_id(self.db, sessions.title_id(session, by_user=True))
+                if session == self.session or not (known or (not by_user and sessions.title(self.db, session))):
+                    self.name(session, text, by_user=by_user)
 
     def name(self, session: str, title: str, *, by_user: bool) -> None:
         """Store the title of an archived session, inside a transaction."""
@@ -251,108 +251,6 @@ def name_others(db: apsw.Connection, *, now: int, vectors: bool) -> None:
             if sessions.transcript_position(db, source) == (offset, head, text):
                 archive.name_sessions(carry)
                 sessions.save_transcript_position(db, source, offset, head, carry.to_json(), now)
-
-
-def settle(
-    db: apsw.Connection, shared: Sequence[Shared], read: Callable[[str], Sequence[Shared]], *, vectors: bool,
-    is_live: bool = False,
-) -> None:  # fmt: skip
-    """Give each episode that was found in several sessions to the session in which it first appeared.
-
-    That is the parent, if a transcript names it; else the session that first said something of its own. The calls that
-    the others copied are deleted. Opens a transaction.
-
-    Args:
-        read: archives a session from its beginning, since it got episodes in the order of another session. Returns the
-            episodes that it shares.
-        is_live: the claiming session is running. If it has said nothing of its own yet, it is a new fork and gets none.
-    """
-    again: set[str] = set()
-    holders: dict[str, set[str]] = {}
-    contexts: dict[tuple[str, str], str] = {}
-    for identifier, stored, claiming, context in shared:
-        holders.setdefault(identifier, set()).update((stored, claiming))
-        contexts[identifier, claiming] = context
-    groups: dict[frozenset[str], list[str]] = {}
-    for identifier, claimants in holders.items():
-        groups.setdefault(frozenset(claimants), []).append(identifier)
-    with sqlite.transaction(db):
-        signatures = vectors and documents.has_signatures(db)
-        for group, identifiers in groups.items():
-            owner = _first_holder(db, group, holders, is_live=is_live)
-            for identifier in identifiers if owner else ():
-                turn = documents.by_id(db, identifier)
-                if turn is None or turn["forgotten_at"] is not None or turn["session_id"] in ("", owner):
-                    continue
-                turn["context"] = contexts.get((identifier, owner), "")
-                vector = document_vector(turn["text"], turn["context"])
-                sessions.give_episode(db, turn, owner, vector, signatures=signatures)
-                again.add(owner)
-            for session in group:
-                documents.renew_segments(db, session)
-                if owner and session != owner:
-                    calls.drop_copies(db, session, owner)
-                    sessions.note_fork(db, session, owner)
-                branches.mark_abandoned(db, session)
-        for session in again:
-            sessions.read_again(db, session)
-    if later := [row for session in sorted(again) for row in read(session)]:
-        settle(db, later, read, vectors=vectors, is_live=is_live)
-
-
-def settle_opening(db: apsw.Connection, session: str, *, vectors: bool) -> None:
-    """Leave the turns with which a session and another begin, word for word, to the one that began first.
-
-    This is for a client whose entries have no ids, and that does not name the parent of a copy. Opens a transaction.
-    """
-    with sqlite.transaction(db):
-        signatures = vectors and documents.has_signatures(db)
-        answer = next((turn["text"] for turn in sessions.by_time(db, session, 20) if _is_answer(turn)), "")
-        others = sessions.with_turn(db, words.fingerprint(answer.lower())) if answer else []
-        for other in filter(lambda other: other != session, others):
-            known, own, theirs = (
-                sessions.by_id(db, session), sessions.by_time(db, session), sessions.by_time(db, other)
-            )  # fmt: skip
-            if known and known.get("parent") == other:  # the rest of a copy
-                first = _said(own[0])
-                theirs = theirs[next((at for at, turn in enumerate(theirs) if _said(turn) == first), len(theirs)) :]
-            pairs = list(takewhile(lambda pair: _said(pair[0]) == _said(pair[1]), zip(own, theirs, strict=False)))
-            while pairs and not _is_answer(pairs[-1][0]):
-                pairs.pop()  # two users may say the same
-            if not pairs:
-                continue
-            (owner, _), (copy, copied) = sorted(
-                ((session, [turn for turn, _ in pairs]), (other, [turn for _, turn in pairs])),
-                key=lambda side: (side[1][0]["created_at"], side[0]),
-            )
-            for turn in copied:
-                documents.remove(db, turn["rowid"], signatures=signatures)
-            sessions.leave_prompts(db, copy, sum(not _is_answer(turn) for turn in copied))
-            calls.drop_copies(db, copy, owner)
-            sessions.note_fork(db, copy, owner)
-            documents.renew_segments(db, copy)
-            return
-
-
-def _is_answer(turn: Episode) -> bool:
-    return turn["text"].startswith("assistant: ")
-
-
-def _said(turn: Episode) -> str:
-    """What was said in a turn; a subagent's prompts are another agent's words."""
-    return turn["text"].partition(": ")[2]
-
-
-def _first_holder(db: apsw.Connection, group: Iterable[str], shared: Iterable[str], *, is_live: bool) -> str:
-    """The session in which the shared episodes first appeared; "" to leave them where they are."""
-    known = {session: sessions.by_id(db, session) for session in group}
-    roots = [name for name, session in known.items() if not session or session.get("parent") not in known]
-    began = {session: sessions.first_episode_at(db, session, shared) for session in roots or group}
-    times = {session: at for session, at in began.items() if at is not None}
-    if len(began) > 1 and len(times) < len(began) and is_live:
-        return ""
-    ended = {session: record["updated_at"] for session, record in known.items() if record}
-    return min(began, key=lambda session: (times.get(session, 0), ended.get(session, 0), session))
 
 
 class Piece:
@@ -445,14 +343,14 @@ class Piece:
 
     def _name_session(self, title: Entry) -> None:
         """Keep a title, if it is of another session, perhaps an earlier one, until the store has that."""
-        text = texts.one_line(title.text, 200)
-        if title.parent:
-            self.carry.titles[clean_name(title.parent)] = text
+        text, by_user = texts.one_line(title.text, 200), title.origin == "user"
+        if title.parent or title.session not in ("", self._session):
+            self.carry.titles[clean_name(title.parent or title.session)] = [text, by_user]
             if len(self.carry.titles) > 20:
                 del self.carry.titles[next(iter(self.carry.titles))]
         elif text:
             at = title.at or (self.carry.last.at if self.carry.last else None)
-            message = titled(self._session, text, at, self.calls.project, by_user=title.origin == "user")
+            message = titled(self._session, text, at, self.calls.project, by_user=by_user)
             self.changed[message.id] = message
 
     def new_of(self, entries: Sequence[Entry]) -> Sequence[Entry]:

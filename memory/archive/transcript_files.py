@@ -318,11 +318,11 @@ def ingest_all(
         if known is not None and is_final:
             known.note(file, result.client, result.reason)
     if shared:
-        from memory.archive.session_archive import settle
+        from memory.archive.owners import settle
 
         settle(db, shared, archiver.read_again, vectors=sqlite.load_vectors(db))
     for session in openings:
-        from memory.archive.session_archive import settle_opening
+        from memory.archive.owners import settle_opening
 
         settle_opening(db, session, vectors=sqlite.load_vectors(db))
     archiver.name_sessions()
