@@ -93,13 +93,11 @@ def redact_call(command: str, path: str, output: str) -> str:
 
 def prints_secret(command: str, path: str) -> bool:
     """Cheap pre-check: could this command, or this file, have printed a secret?"""
-    printing = (
-        "base64 -|op read|op item|op run|bw get|vault|--with-decryption|get-login|whoami -t|doppler|chamber|output -raw"
-        "|config get|config:get|heroku config|infisical|sops|gpg|age -d|openssl rand|berglas|kwallet|.netrc|reveal"
-        "|random|creds|bearer|op inject|teller|apg |genkey|acl bootstrap"
-    )
     call = f"{command}\n{path}".lower()
-    return any(part in call for part in NAME_PARTS) or any(word in call for word in printing.split("|"))
+    if any(part in call for part in (*NAME_PARTS, "base64 -", ".netrc", "random", "creds", "bearer")):
+        return True
+    words = {"", *call.translate(str.maketrans("()=|;&`$/\"'", "           ")).split()}
+    return any(words.issuperset(printing) for printing in rules.PRINTING)
 
 
 def redact_value(value: object, plain: Callable[[str], str] = lambda text: redact(text)[0]) -> object:
@@ -152,19 +150,17 @@ class Clues:
         self.words = set(text.split()) - _harmless_words
         self._present = _anchors_in(lower, self.words)
         self.anchors = _announcing(self._present, text, lower, self.words)
-        self.tokens = [
-            word
-            for word in self.words
-            if len(word) >= MIN_TOKEN
-            and not word.isalpha()
-            and not word.isdigit()
-            and word.lower() != word != word.upper()
-        ]
+        long = [word for word in self.words if len(word) >= MIN_TOKEN]
+        self.tokens = [word for word in long if word.lower() != word != word.upper() and not word.isalpha()]
         self.logins = {word for word in self.words if ":" in word and _may_be_login(word)}
         announces = any(keyword in self.anchors for keyword in ANNOUNCING)
         self.is_hidden = (
             not self.anchors.isdisjoint(_ESCAPES)
-            or any(_begins_word(lower, word) for word in self.anchors.intersection(FOREIGN))
+            or any(
+                not before[-1:].isalpha()
+                for word in self.anchors.intersection(FOREIGN)
+                for before in lower.split(word)[:-1]
+            )
             or (announces and not self.anchors.isdisjoint(_ENCODED))
             or (not text.isascii() and _has_invisible(text))
         )
@@ -202,15 +198,7 @@ def _anchors_in(lower: str, words: set[str]) -> set[str]:
                 _index.setdefault(run, []).append(anchor)
         runs = " ".join(set(_runs_of(low)))
         likely = [anchor for run in filter(runs.__contains__, _index) for anchor in _index[run]]
-    return {
-        anchor
-        for anchor in likely
-        if (
-            _PHRASES[anchor] in low and anchor in lower
-            if anchor in _PHRASES
-            else anchor in (fresh if anchor in _EXACT else low)
-        )
-    }
+    return {word for word in likely if word in (lower if word in _PHRASES else fresh if word in _EXACT else low)}
 
 
 def _runs_of(text: str) -> list[str]:
@@ -228,11 +216,6 @@ def _announcing(present: set[str], text: str, lower: str, words: set[str]) -> se
     if " / " in anchors and not any(_may_be_password(after[:42].split(" ", 1)[0]) for after in text.split(" / ")[1:]):
         anchors.remove(" / ")
     return set() if anchors <= _PLAIN_WORDS and all(_is_among_plain(lower, anchor) for anchor in anchors) else anchors
-
-
-def _begins_word(lower: str, word: str) -> bool:
-    """Whether the word is in the text with no letter before it."""
-    return any(not before[-1:].isalpha() for before in lower.split(word)[:-1])
 
 
 def _is_among_plain(lower: str, anchor: str) -> bool:
@@ -309,8 +292,7 @@ def _find_plain(text: str, clues: Clues) -> list[Span]:
     if len(lower) != len(text):  # a letter that becomes two in lower case would shift the positions after it
         lower = "".join(char.lower() if char.isascii() else char for char in text)
     if MARK in text:  # the kind in a mark is no name
-        for kind in "password secret token api-key private-key authorization url-password cookie".split():
-            lower = lower.replace(f"{MARK}{kind}]", MARK + "." * len(kind) + "]")
+        lower = compiled(r"(?<=\[redacted:)[a-z0-9-]+").sub(lambda kind: "." * len(kind.group()), lower)
     anchors = clues.anchors
     spans = tokens.find_formed(text, clues)
     if not anchors.isdisjoint(_OF_COMMANDS):
@@ -325,7 +307,8 @@ def _find_plain(text: str, clues: Clues) -> list[Span]:
         from core.redaction.structured import find_structured
 
         spans += find_structured(text, lower, sorted(assigned + others))
-    is_random = bool(clues.tokens) and tokens.has_random(clues.tokens, find_secrets)
+    # by itself, even if its surroundings make it public
+    is_random = bool(clues.tokens and tokens.find_random("\n".join(clues.tokens), find_secrets))
     if is_random:
         spans += tokens.find_random(text, find_secrets)
     clues.remember(is_random=is_random)

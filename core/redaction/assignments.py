@@ -324,13 +324,6 @@ def is_name_of_code(value: str, kind: str, *, quoted: bool) -> bool:
     return bool(family(value)) and kind not in LOOSE
 
 
-def _is_key(value: str) -> bool:
-    """Whether a value is 32 hex digits or a UUID."""
-    sizes = [8, 4, 4, 4, 12] if "-" in value else [32]
-    parts = value.split("-")
-    return [len(part) for part in parts] == sizes and not value.strip("0123456789abcdefABCDEF-")
-
-
 def is_described(value: str, kind: str, *, quoted: bool = False, linked: bool = True, sure: bool = False) -> bool:
     """Whether a word that a sentence or a field gives to a name of this family looks like a secret.
 
@@ -345,9 +338,15 @@ def is_described(value: str, kind: str, *, quoted: bool = False, linked: bool = 
     cased, letters = value.lower() != value != value.upper(), value.lower() != value.upper()
     signs = not SIGNS.isdisjoint(value[1:] if quoted else value[1:-1])
     if kind not in LOOSE:
+        key = r"(?i)(?:[0-9a-f]{32}|[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12})\Z"
         min_digits = 1 if len(value) >= 16 and value.isalnum() else 2
         is_token = len(value) >= 12 and sum(char in DIGITS for char in value) >= min_digits and letters
-        fits = is_token and (quoted or linked or (cased and len(value) >= 16 and value.isalnum()) or _is_key(value))
+        fits = is_token and (
+            quoted
+            or linked
+            or (cased and len(value) >= 16 and value.isalnum())
+            or compiled(key).match(value) is not None
+        )
     elif quoted and sure:
         return any(map(str.isalnum, value))
     elif quoted:

@@ -11,7 +11,7 @@ from core.names import is_file
 from core.redaction import MARK, compiled
 from core.redaction.assignments import is_described
 from core.redaction.names import family
-from core.redaction.rules import ANNOUNCING, COMMANDS, FED, VALUE
+from core.redaction.rules import ANNOUNCING, COMMANDS, FED, PRINTING, VALUE
 from core.redaction.tokens import Span, is_made_up, is_placeholder
 
 if TYPE_CHECKING:
@@ -148,22 +148,6 @@ def _add_piped(text: str, spans: list[Span]) -> None:
             spans.append((start, start + len(value), "password"))
 
 
-# Programs (or any, *) and the words that together print a secret.
-PRINTING_COMMANDS = tuple(
-    (words.split()[0], words.split()[1:])
-    for words in (
-        "op read|op item get|op env|op inject|bw get|lpass show|pass show|gopass show|vault kv get|vault read"
-        "|vault -field|keyring get|ansible-vault view|ansible-vault decrypt|aws-vault env|chamber env|chamber read"
-        "|chamber export|doppler env|aws SecretString|aws get-secret-value|aws --with-decryption|aws get-login-password"
-        "|aws get-session-token|aws configure get|age -d|sops -d|sops --decrypt|az get-access-token|az keys list"
-        "|gcloud print-access-token|gcloud print-identity-token|security find-generic-password|kubectl get secret"
-        "|kubectl get secrets|oc get secret|oc whoami -t|doppler secrets|infisical secrets|terraform output -raw"
-        "|tofu output -raw|pulumi config get|heroku config|gh auth token|gpg -d|gpg --decrypt|git credential fill"
-        "|openssl rand|berglas access|credstash get|secret-tool lookup|wg genkey|pwgen|apg|nmcli -s -g|teller env"
-        "|* secrets access|* secret access|* secrets view|* secrets get|* secret get|* secret show|* reveal"
-        "|* credentials:show|* config:get|* functions:config:get|* acl bootstrap|* acl token create|* acl token read"
-    ).split("|")
-)
 _NAMES = r"\bkeys\b|to_entries.*\.key\W*\Z|\.(?:name|id)\W*\Z|\A(?:[^.]*\.)?metadata\b(?!.*\.data)|^policy$"
 _READERS = ("cat", "bat", "head", "tail", "less", "more", "type", "base64", "sed")
 _VARIABLE = r"\$\{?(\w+)\}?"
@@ -201,10 +185,10 @@ def _prints_secret(step: Step, command: str) -> bool:
     files = r"(?:^|/)(?:(?:var/)?run/secrets/.|\.(?:netrc|pgpass|git-credentials|vault-token|vault_pass)$|master\.key$)"
     if program in _READERS and any(map(compiled(files).search, words[1:])):
         return True
-    given = {part for word in words for part in (word, *word.split("="))}
+    given = {part for word in words for part in (word.lower(), *word.lower().split("="))}
     if program in ("kubectl", "oc") and not any(part in word for part in ("json", "yaml", "templ") for word in words):
         return "-t" in given  # otherwise it is a list of names
-    return any(name in (program, "*") and given.issuperset(wanted) for name, wanted in PRINTING_COMMANDS)
+    return any(words[0] in (program, "") and given.issuperset(words[1:]) for words in PRINTING)
 
 
 def _selects_secret(steps: list[Step]) -> bool:

@@ -283,23 +283,14 @@ def _value_at(text: str, at: int, kind: str, *, linked: bool = True, sure: bool 
     return NOTHING
 
 
-def _words_before(lower: str, start: int) -> str:
-    """The words that join a value before them to the name at `start`: " as the root "; or ""."""
-    before = lower[max(0, start - 48) : start]
-    words = before.split(" ") if " as " in before or " is " in before else [""]
-    for size in range(1, min(5, len(words) - 1)) if not words[-1] else ():
-        link, *rest = words[-1 - size : -1]
-        if link in ("as", "is") and (rest[0] in ("the", "my", "your", "its", "our", "a") if rest else link == "as"):
-            return f" {' '.join((link, *rest))} "
-    return ""
-
-
 def _value_before(text: str, lower: str, start: int, kind: str) -> tuple[int, int]:
     """The value in `use "…" as the password`: quoted, or bare with digits and signs."""
-    before = _words_before(lower, start)
-    if not before:
+    joined = r".*( (?:as|(?:as|is) (?:the|my|your|its|our|a)(?: [^ ]+){0,2}) )\Z"  # " as the root "
+    head = lower[max(0, start - 48) : start]
+    before = compiled(joined).match(head.rpartition("\n")[2]) if " as " in head or " is " in head else None
+    if before is None:
         return NOTHING
-    stop = start - len(before)
+    stop = start - len(before.group(1))
     mark = {end: begin for begin, end in _QUOTES.items()}.get(text[stop - 1 : stop], "")
     if mark:
         stop -= 1

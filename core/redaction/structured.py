@@ -73,18 +73,14 @@ def _in_fields(text: str, lower: str, names: list[Name]) -> list[Span]:
         if named is None:
             continue
         match = compiled(element).match(text, end) or compiled(default if named.group(1) else field).match(text, end)
-        if match is not None and _fits_field(match.group(match.lastindex or 0), kind):
+        value = match.group(match.lastindex or 0) if match is not None else ""
+        if match is None or is_placeholder(value) or value[0] in "/~" or "://" in value or value.startswith("arn:"):
+            continue
+        is_token = len(value) >= 8 and " " not in value and any(map(str.isdigit, value))
+        if is_token or (kind == "password" and (" " not in value or len(value.split()) > 2)):
             spans.append((*match.span(match.lastindex or 0), label(kind)))
             done = match.end()
     return spans
-
-
-def _fits_field(value: str, kind: str) -> bool:
-    if is_placeholder(value) or value[0] in "/~" or "://" in value or value.startswith("arn:"):
-        return False
-    if kind == "password":
-        return " " not in value or len(value.split()) > 2
-    return len(value) >= 8 and " " not in value and any(map(str.isdigit, value))
 
 
 def _in_calls(text: str) -> list[Span]:

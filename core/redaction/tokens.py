@@ -109,14 +109,14 @@ def _at_boundary(beginning: str) -> str:
 
 
 def _find_matches(text: str, kind: str, pattern: str) -> list[Span]:
+    """The matches that are no placeholder and do not end like an example of a token: `…xxxxxxxxxxxx`."""
     matches = compiled(pattern).finditer(text)
     spans = [match.span(match.lastindex or 0) for match in matches]
-    return [(start, end, kind) for start, end in spans if not _is_example(text[start:end])]
-
-
-def _is_example(value: str) -> bool:
-    """Whether a value is a placeholder, or ends like an example of a token: `…xxxxxxxxxxxx`."""
-    return is_placeholder(value) or (len(value) > 16 and len(set(value[-12:])) == 1)
+    return [
+        (start, end, kind)
+        for start, end in spans
+        if not is_placeholder(text[start:end]) and (end - start < 17 or len(set(text[end - 12 : end])) > 1)
+    ]
 
 
 def _find_private_keys(text: str) -> list[Span]:
@@ -165,11 +165,6 @@ _PUBLIC = (
     "asst_", "srvtoolu_", "agent_msg_", "ses_", "prt_", "REDACTED", "nonce-", "MIIBIjAN", "MIICIjAN", "MFkwEwYHKoZI",
     "MCowBQYDK2V", "_ZN", "_ZK", "_ZT", "_ZS", "__ZN", "_RN",
 )  # fmt: skip
-
-
-def has_random(words: list[str], find: Find) -> bool:
-    """Whether one of the words by itself contains a random token, even if its surroundings make it public."""
-    return bool(find_random("\n".join(words), find))
 
 
 def find_random(text: str, find: Find) -> list[Span]:
