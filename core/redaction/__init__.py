@@ -46,7 +46,6 @@ _ANCHORS = frozenset(
         *(*KEYWORDS, *rules.GROUPED, *rules.LOGINS, *rules.CALLS, *FOREIGN, *_ESCAPES, *_ENCODED, *rules.OF_COMMANDS),
         *(beginning for _, beginnings, _ in rules.FORMS for beginning in beginnings),
         *(anchor for _, anchors, _ in rules.SHAPES for anchor in anchors),
-        *(anchor for programs, needed, _ in rules.COMMANDS for anchor in needed or programs),
         "-----BEGIN",
     )
 )
@@ -57,7 +56,6 @@ _PHRASES = {anchor: max(anchor.split(), key=len) for anchor in _ANCHORS if len(a
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyz ,.;()\n")
 _PLAIN_WORDS = frozenset(filter(_PLAIN.issuperset, _ANCHORS)) - frozenset(rules.GROUPED)
 """Anchors among nothing but plain words and a little punctuation announce no secret."""
-_OF_COMMANDS = rules.OF_COMMANDS.union(["pass"], *(needed or programs for programs, needed, _ in rules.COMMANDS))
 
 _SEPARATORS = bytes(code if chr(code).isalnum() else 32 for code in range(128)) + b" " * 128
 _patterns: dict[str, re.Pattern[str]] = {}
@@ -295,7 +293,7 @@ def _find_plain(text: str, clues: Clues) -> list[Span]:
         lower = compiled(r"(?<=\[redacted:)[a-z0-9-]+").sub(lambda kind: "." * len(kind.group()), lower)
     anchors = clues.anchors
     spans = tokens.find_formed(text, clues)
-    if not anchors.isdisjoint(_OF_COMMANDS):
+    if not anchors.isdisjoint(rules.OF_COMMANDS):
         from core.redaction.commands import find_in_commands
 
         spans += find_in_commands(text, anchors)

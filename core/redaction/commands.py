@@ -11,7 +11,7 @@ from core.names import is_file
 from core.redaction import MARK, compiled
 from core.redaction.assignments import is_described
 from core.redaction.names import family
-from core.redaction.rules import ANNOUNCING, COMMANDS, FED, PRINTING, VALUE
+from core.redaction.rules import ANNOUNCING, COMMANDS, FED, PATTERNS, PRINTING, VALUE
 from core.redaction.tokens import Span, is_made_up, is_placeholder
 
 if TYPE_CHECKING:
@@ -29,14 +29,9 @@ def find_in_commands(text: str, anchors: set[str]) -> list[Span]:
     """The (start, end, kind) of each secret that a command takes or prints. `anchors`: those that the text contains."""
     spans: list[Span] = []
     _apply_rules(text, anchors, spans)
-    for sign, pattern in (
-        ("-p", r"-p(?<=\s-p)(?:'(?! )([^'\n]{1,200})'|\"(?! )([^\"\n]{1,200})\")"),
-        # a script of Expect
-        ("send ", r"assword[^\n]{0,40}[\s;}]{1,9}send (?:-- )?[\"{]([^\"{}\n$]{3,80}?)\\{1,2}[rn]"),
-        ("::add-mask", r"::add-mask::([^\s\"'`$]{4,1024})"),  # of GitHub's workflows
-    ):
-        for match in compiled(pattern).finditer(text) if sign in text else ():
-            _add(match, "password" if sign == "-p" else "secret", spans)
+    for kind, signs, pattern in PATTERNS:
+        for match in compiled(pattern).finditer(text) if not anchors.isdisjoint(signs) else ():
+            _add(match, kind, spans)
     workflow = r"::(?:set-output|save-state) name=([\w-]{1,64})::([^\s\"'`]{4,1024})"
     for match in compiled(workflow).finditer(text) if "::s" in text else ():
         if family(match.group(1)):
@@ -44,39 +39,9 @@ def find_in_commands(text: str, anchors: set[str]) -> list[Span]:
     for words in compiled(r"secrets set ([^\n]{0,2000})").finditer(text) if "secrets set " in text else ():
         for setting in compiled(rf"[A-Za-z_]\w{{0,63}}={VALUE}").finditer(text, *words.span(1)):
             _add(setting, "secret", spans)
-    readers = ("secret", "passw", "passphrase", "login", "token", "kinit", "cryptsetup")  # of what `<<<` gives them
-    for here in compiled(rf"<<<[ \t]{{0,3}}(?:\$(?='))?{VALUE}").finditer(text) if "<<<" in anchors else ():
-        head = text[max(0, here.start() - 160) : here.start()].rsplit("\n", 1)[-1].lower()
-        if any(word in head for word in readers):
-            _add(here, "secret", spans)
     if "|" in text and not anchors.isdisjoint(FED):
         _add_piped(text, spans)
-    _add_printed(text, spans)
     return spans
-
-
-def _add_printed(text: str, spans: list[Span]) -> None:
-    """Add what a command prints on the line below. The first two only count if the line names a secret."""
-    commands = (
-        r"(base64 (?:-d|--decode|-D)|versions access)|op read |vault (?:kv get|read) -field|get-secret-value"
-        r"|keyvault secret show|find-generic-password|pass show "
-    )
-    signs = (
-        "base64 -",
-        "versions access",
-        "op read ",
-        "-field",
-        "get-secret",
-        "secret show",
-        "-password",
-        "pass show ",
-    )
-    word = r"[^\n]{0,400}\n[ \t]*((?![/.{\[<-])(?=[^\s]*\d)(?=[^\s]*[A-Za-z])\S{6,240})[ \t]*(?:\n|\Z)"
-    for match in compiled(commands).finditer(text) if any(map(text.__contains__, signs)) else ():
-        line = text[max(0, text.rfind("\n", 0, match.start()) + 1, match.start() - 400) : match.end() + 400]
-        printed = compiled(word).match(text, match.end())
-        if printed is not None and (not match.group(1) or "secret" in line.partition("\n")[0]):
-            _add(printed, "secret", spans)
 
 
 def _apply_rules(text: str, anchors: set[str], spans: list[Span]) -> None:

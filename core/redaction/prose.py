@@ -179,7 +179,7 @@ def _value_after(text: str, lower: str, start: int, end: int, kind: str) -> tupl
         if not any(char in word for char in "\"'`()[]{}<>\\$"):
             return (at, at + len(word)) if len(word) > 3 and not is_placeholder(word) else NOTHING
         return _value_at(text, at, kind, sure=True)
-    if kind != "pass" and not linked and _may_be_value(word):
+    if kind != "pass" and not linked:
         found = _value_at(text, at, kind, linked=False)
         if found[1] or _ends_with_value(lower, at, word, kind):
             return found if found[1] else (at, at + len(word.rstrip(".,;:!?*")))
@@ -232,7 +232,7 @@ def _linked_value(text: str, lower: str, name: Name, words: list[tuple[int, str]
             linked = word != "to" or any(verb in around for verb in verbs)
             opened = opened or not linked
             continue
-        found = _value_at(text, at, kind) if linked and _may_be_value(word) else NOTHING
+        found = _value_at(text, at, kind) if linked else NOTHING
         if found[1]:
             return found
         if (word in _WORDS["openers"] and (not number or words[number - 1][1] == "generated")) or (linked and opened):
@@ -256,10 +256,6 @@ def _is_stated(text: str, lower: str, start: int) -> bool:
     words = lower[start : start + MAX_REACH].partition("\n")[0].split()  # of the settings of a router, or of mail
     fits = len(words) == 2 and words[1] not in _WORDS["not values"]
     return fits and compiled(statement).search(head) is not None
-
-
-def _may_be_value(word: str) -> bool:
-    return not word.isalpha() and word[0] != "-"
 
 
 def _value_at(text: str, at: int, kind: str, *, linked: bool = True, sure: bool = False) -> tuple[int, int]:

@@ -156,6 +156,26 @@ COMMANDS = tuple(
 
 The anchors of a row are the words that it needs, or else the programs.
 """
+_BELOW = r"[^\n]{0,400}\n[ \t]*((?![/.{\[<-])(?=[^\s]*\d)(?=[^\s]*[A-Za-z])\S{6,240})[ \t]*(?=\n|\Z)"
+PATTERNS = tuple(
+    (kind, tuple(anchors.split("|")), pattern)
+    for kind, anchors, pattern in (
+        ("password", "-p'|-p\"", r"-p(?<=\s-p)(?:'(?! )([^'\n]{1,200})'|\"(?! )([^\"\n]{1,200})\")"),
+        # a script of Expect
+        ("password", "assword", r"assword[^\n]{0,40}[\s;}]{1,9}send (?:-- )?[\"{]([^\"{}\n$]{3,80}?)\\{1,2}[rn]"),
+        ("secret", "::add-mask", r"::add-mask::([^\s\"'`$]{4,1024})"),  # of a workflow of GitHub
+        # what a command is given instead of a file
+        ("secret", "<<<", r"(?m)^[^\n]{0,160}?(?i:secret|passw|passphrase|login|token|kinit|cryptsetup)[^\n]{0,160}?"
+         rf"<<<[ \t]{{0,3}}(?:\$(?='))?{VALUE}"),
+        # what a command prints on the line below
+        ("secret", "secret", r"(?m)^(?=[^\n]{0,800}secret)[^\n]{0,400}?(?:base64 (?:-d|--decode|-D)|versions access)"
+         + _BELOW),
+        ("secret", "op://|vault |secret|find-generic-password|pass show",
+         r"(?:op read |vault (?:kv get|read) -field|get-secret-value|keyvault secret show|find-generic-password"
+         r"|pass show )" + _BELOW),
+    )
+)  # fmt: skip
+"""(kind, anchors, pattern): what commands take or print, as in `SHAPES`."""
 FED = (
     "--password-stdin",
     "sudo -s ",
@@ -167,22 +187,10 @@ FED = (
     "secret create",
 )
 """What reads a secret from a pipe."""
-OF_COMMANDS = frozenset(
-    (
-        *FED,
-        "-p'",
-        '-p"',
-        '"assword',
-        "::set-output",
-        "::save-state",
-        "::add-mask",
-        "<<<",
-        "op://",
-        "secret",
-        "pass show",
-    )
+OF_COMMANDS = frozenset((*FED, "secret", "::set-output", "::save-state")).union(
+    *(anchors for _, anchors, _ in PATTERNS), *(needed or programs for programs, needed, _ in COMMANDS)
 )
-"""Anchors of what `core.redaction.commands` finds besides its table."""
+"""The anchors of everything that `core.redaction.commands` finds."""
 PRINTING = tuple(
     tuple(words.split(" "))
     for words in (
