@@ -149,16 +149,12 @@ class Clues:
         self._present = _anchors_in(lower, self.words)
         self.anchors = _announcing(self._present, text, lower, self.words)
         long = [word for word in self.words if len(word) >= MIN_TOKEN]
-        self.tokens = [word for word in long if word.lower() != word != word.upper() and not word.isalpha()]
+        self.tokens = [word for word in long if word.lower() != word != word.upper() and any(map(str.isdigit, word))]
         self.logins = {word for word in self.words if ":" in word and _may_be_login(word)}
         announces = any(keyword in self.anchors for keyword in ANNOUNCING)
         self.is_hidden = (
             not self.anchors.isdisjoint(_ESCAPES)
-            or any(
-                not before[-1:].isalpha()
-                for word in self.anchors.intersection(FOREIGN)
-                for before in lower.split(word)[:-1]
-            )
+            or any(not part[-1:].isalpha() for word in self.anchors & FOREIGN for part in lower.split(word)[:-1])
             or (announces and not self.anchors.isdisjoint(_ENCODED))
             or (not text.isascii() and _has_invisible(text))
         )
@@ -324,7 +320,7 @@ def _find_obfuscated(text: str) -> list[Span]:
     pattern = compiled(
         f"(?i)(?=[{firsts}{_INVISIBLE}])"
         f"(?:({colour})|([{_INVISIBLE}]+)|({'|'.join(map(escape, _SIGNS))})"
-        f"|(?<![^\\W\\d_])(?:{'|'.join(FOREIGN)})(?![a-z])({verbs}))"
+        f"|(?<![^\\W\\d_])(?:{'|'.join(sorted(FOREIGN))})(?![a-z])({verbs}))"
     )
     decoded = ""
     copied, places = [0], [0]  # the starts of the copy's pieces, in the copy and in the text

@@ -281,12 +281,14 @@ def _value_at(text: str, at: int, kind: str, *, linked: bool = True, sure: bool 
 
 def _value_before(text: str, lower: str, start: int, kind: str) -> tuple[int, int]:
     """The value in `use "…" as the password`: quoted, or bare with digits and signs."""
-    joined = r".*( (?:as|(?:as|is) (?:the|my|your|its|our|a)(?: [^ ]+){0,2}) )\Z"  # " as the root "
-    head = lower[max(0, start - 48) : start]
-    before = compiled(joined).match(head.rpartition("\n")[2]) if " as " in head or " is " in head else None
-    if before is None:
+    words = lower[max(0, start - 48) : start].split(" ")
+    articles = ("the", "my", "your", "its", "our", "a")
+    for size in range(2, min(6, len(words))):  # " as ", " is the root "
+        if words[-size] == "as" if size == 2 else words[-size] in ("as", "is") and words[1 - size] in articles:
+            break
+    else:
         return NOTHING
-    stop = start - len(before.group(1))
+    stop = start - len(" ".join(words[-size:])) - 1
     mark = {end: begin for begin, end in _QUOTES.items()}.get(text[stop - 1 : stop], "")
     if mark:
         stop -= 1

@@ -23,10 +23,10 @@ CALLS = (
     "auth=(", "auth = (", "Credential(", "Credentials(", "jwt.sign(", "jwt.verify(", "createHmac(",
 )  # fmt: skip
 """How a call that takes a password begins."""
-FOREIGN = (
+FOREIGN = frozenset((
     "mot de passe", "senha", "contraseña", "contrasena", "wachtwoord", "hasło", "пароль", "密码", "密碼", "口令", "mdp",
     "パスワード", "비밀번호", "parola", "lösenord", "adgangskode", "passord", "salasana", "heslo", "key content",
-)  # fmt: skip
+))  # fmt: skip
 """The word for "password" in other languages."""
 
 FORMS = tuple(
