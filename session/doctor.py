@@ -40,7 +40,7 @@ from session.state import states_folder
 FIXABLE = doctor_hooks.FIXABLE | {"MODES_OPEN", "STALE_FILES"}
 SUBJECTS = ("command", "store", "home", "switches", "settings", "model", "cluster", "exporter")  # as they are printed
 
-LARGE_STORE_BYTES = 20_000_000  # reading every page takes some 60 ms, half of the rest of `status`
+LARGE_STORE_BYTES = 4_000_000  # reading every page takes as long as a bare start of Python
 
 
 @dataclass
