@@ -231,7 +231,7 @@ def scope_of(path: str, cwd: str, config: Config) -> Scope | None:
         root = real_root(folder)
     except (OSError, ValueError):
         return None
-    if not is_below(file, root):
+    if file == root or not is_below(file, root):
         return None
     name, query = _in_settings(file, (root, folder), config.scopes)
     by = "settings" if name else "file"
@@ -264,6 +264,6 @@ def _in_settings(path: str, bases: Sequence[str], scopes: Mapping[str, str]) -> 
         if (folder := entry.strip().removeprefix("./").rstrip("/*"))
         and not folder.startswith("/")
         and ".." not in folder.split("/")
-        and any(is_below(path + "/", os.path.join(base, folder)) for base in bases)
+        and any(is_below(path, os.path.join(base, folder)) for base in bases)
     ]
     return max(found, key=lambda pair: len(pair[0]), default=("", ""))
