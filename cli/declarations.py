@@ -10,7 +10,7 @@ from typing import Any, Literal, Union, get_args, get_origin
 import typer
 from typer.models import ArgumentInfo, ParameterInfo
 
-from cli.commands import HOT_FUNCTIONS, MODULES
+from cli.commands import HOT_COMMANDS, MODULES
 from cli.parser import Command, Parameter
 from cli.shared import OneOf, true_or_false
 
@@ -70,8 +70,8 @@ def _walk(app: typer.Typer, group: str) -> Iterator[Command]:
             code = _USAGE_CODES.get(path, f"{path.split()[0].upper()}_INVALID_ARGS")
             parameters = [_parameter(parameter) for parameter in inspect.signature(function).parameters.values()]
             about = inspect.cleandoc(info.help or function.__doc__ or "")
-            hot = HOT_FUNCTIONS.get(path)
-            yield Command(path, f"cli.commands.{hot}" if hot else function, parameters, code, help=about)
+            hot = f"cli.commands.{'recall_hot' if path == 'recall' else 'hot'}:{path.replace(' ', '_')}"
+            yield Command(path, hot if path in HOT_COMMANDS else function, parameters, code, help=about)
     for sub in app.registered_groups:
         if sub.typer_instance is not None:
             yield from _walk(sub.typer_instance, f"{group} {sub.name}".strip() if isinstance(sub.name, str) else group)

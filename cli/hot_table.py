@@ -24,19 +24,19 @@ COMMANDS: "dict[str, tuple[str, str, list[dict[str, Any]]]]" = {
         {'kind': 'flag', 'flags': ('--include-superseded',)}, {'kind': 'whole', 'flags': ('--reflection-limit',)},
         {'kind': 'whole', 'flags': ('--observation-limit',)}, {'kind': 'whole', 'flags': ('--curated-limit',)},
     ]),
-    "memory write": ("cli.commands.hot:write_memory", "MEMORY_INVALID_ARGS", [
+    "memory write": ("cli.commands.hot:memory_write", "MEMORY_INVALID_ARGS", [
         {'name': 'text', 'metavar': 'TEXT'}, {'default': '', 'flags': ('--category', '-c')},
         {'default': '', 'flags': ('--tags', '-t')}, {'default': 'cli', 'flags': ('--source', '-s')},
         {'default': '', 'flags': ('--session',)}, {'default': '', 'flags': ('--project',)},
         {'default': 'observation', 'flags': ('--type',), 'choices': ('observation', 'lesson', 'pattern', 'failed_target')},
         {'name': 'for_all', 'kind': 'flag', 'flags': ('--global',)},
     ]),
-    "knowledge search": ("cli.commands.hot:search_knowledge", "KNOWLEDGE_INVALID_ARGS", [
+    "knowledge search": ("cli.commands.hot:knowledge_search", "KNOWLEDGE_INVALID_ARGS", [
         {'name': 'query', 'many': True, 'required': True, 'metavar': 'QUERY'},
         {'default': '', 'flags': ('--type', '-t')},
         {'kind': 'whole', 'default': 10, 'flags': ('--limit', '-n'), 'low': 1, 'high': 100},
     ]),
-    "otel emit": ("cli.commands.hot:emit", "OTEL_INVALID_ARGS", [
+    "otel emit": ("cli.commands.hot:otel_emit", "OTEL_INVALID_ARGS", [
         {'name': 'action_word', 'metavar': 'ACTION'}, {'flags': ('--action',)}, {'flags': ('--source',)},
         {'flags': ('--component',)}, {'flags': ('--level',), 'choices': ('debug', 'info', 'warn', 'error', 'fatal')},
         {'kind': 'truth', 'flags': ('--success',)}, {'flags': ('--metadata',)}, {'flags': ('--id',)},
@@ -44,13 +44,13 @@ COMMANDS: "dict[str, tuple[str, str, list[dict[str, Any]]]]" = {
         {'kind': 'number', 'flags': ('--duration-ms',), 'low': 0}, {'flags': ('--session',)},
         {'kind': 'flag', 'flags': ('--stdin',)},
     ]),
-    "checkpoint save": ("cli.commands.hot:save", "CHECKPOINT_INVALID_ARGS", [
+    "checkpoint save": ("cli.commands.hot:checkpoint_save", "CHECKPOINT_INVALID_ARGS", [
         {'flags': ('--session',)}, {'kind': 'number', 'flags': ('--percent',), 'low': 0, 'high': 100},
         {'kind': 'whole', 'flags': ('--tokens',), 'low': 0}, {'kind': 'whole', 'flags': ('--window',), 'low': 1},
         {'flags': ('--message', '-m'), 'many': True}, {'flags': ('--file',), 'many': True}, {'flags': ('--role',)},
         {'kind': 'flag', 'flags': ('--stdin',)},
     ]),
-    "checkpoint flush": ("cli.commands.hot:flush", "CHECKPOINT_INVALID_ARGS", [
+    "checkpoint flush": ("cli.commands.hot:checkpoint_flush", "CHECKPOINT_INVALID_ARGS", [
         {'flags': ('--session',)}, {'kind': 'number', 'flags': ('--percent',), 'low': 0, 'high': 100},
         {'kind': 'whole', 'flags': ('--tokens',), 'low': 0}, {'kind': 'whole', 'flags': ('--window',), 'low': 1},
         {'flags': ('--role',)},

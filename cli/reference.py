@@ -123,13 +123,11 @@ def print_overview(group: str = "") -> None:
     else:
         described = [
             {
-                "command": f"joelclaw {command.path}",
-                "usage": usage_line(command),
-                "description": command.help,
+                "command": f"joelclaw {command.path}", "usage": usage_line(command), "description": command.help,
                 "params": {p.flags[0] if p.flags else p.metavar: _as_json(p) for p in command.parameters},
             }
             for command in commands.values()
-        ]
+        ]  # fmt: skip
         result = {"groups": groups, "commands": described}
         helps = {**groups, **{path: command.help for path, command in commands.items() if " " not in path}}
     actions = [step(f"joelclaw {path} --help", about) for path, about in helps.items()]

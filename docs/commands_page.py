@@ -4,7 +4,7 @@ import sys
 from collections import Counter
 from typing import Any
 
-from cli.commands import HOT_FUNCTIONS
+from cli.commands import HOT_COMMANDS
 from cli.declarations import every_command
 from cli.parser import Parameter
 from cli.reference import usage_line
@@ -59,7 +59,7 @@ COMMANDS: "dict[str, tuple[str, str, list[dict[str, Any]]]]" = {
 def hot_table() -> str:
     """The source of `cli/hot_table.py`: the functions, error codes and parameters of the hot commands."""
     lines = []
-    for path in HOT_FUNCTIONS:
+    for path in HOT_COMMANDS:
         command = every_command()[path]
         lines.append(f'    "{path}": ("{command.function}", "{command.code}", [')
         for parameter in command.parameters:

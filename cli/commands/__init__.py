@@ -23,16 +23,6 @@ _WORDS = {
 MODULES = {word: module for module, words in _WORDS.items() for word in words.split()}
 """The first word of each command and the module that declares it, in the order of the help."""
 
-HOT_FUNCTIONS = {
-    "recall": "recall_hot:recall",
-    "memory write": "hot:write_memory",
-    "knowledge search": "hot:search_knowledge",
-    "otel emit": "hot:emit",
-    "checkpoint save": "hot:save",
-    "checkpoint flush": "hot:flush",
-    "inject recovery": "hot:inject_recovery",
-    "inject memory": "hot:inject_memory",
-    "inject refresh": "hot:inject_refresh",
-    "inject project": "hot:inject_project",
-}
-"""The hot commands and the functions that run them. `hook` is read in `cli/start.py`."""
+HOT_COMMANDS = ("recall", "memory write", "knowledge search", "otel emit", "checkpoint save", "checkpoint flush",
+                "inject recovery", "inject memory", "inject refresh", "inject project")  # fmt: skip
+"""`hot.py` and `recall_hot.py` have functions of these names, as `memory_write`. `cli/start.py` reads `hook`."""

@@ -266,12 +266,10 @@ def summarize(
     ask = model_from_config(session.settings, command)
     written = summary.summarize(parts, file_ops, ask, instructions, reserve=reserve)
     result = {
-        **written,
-        "firstKeptEntryId": cut.first_kept_entry_id if is_ready else None,
-        "tokensBefore": cut.tokens_before if is_ready else None,
-        "isSplitTurn": is_ready and cut.is_split_turn,
+        **written, "firstKeptEntryId": cut.first_kept_entry_id if is_ready else None,
+        "tokensBefore": cut.tokens_before if is_ready else None, "isSplitTurn": is_ready and cut.is_split_turn,
         "problems": problems,
-    }
+    }  # fmt: skip
     return Answer(result)
 
 

@@ -13,7 +13,6 @@ from core.errors import FAILED, Failure
 from core.store import deletion, folders, sqlite
 from memory.write import clean_name
 from otel import log
-from otel.log import host
 from session import backup as backups
 from session.known_states import expire_states
 
@@ -41,7 +40,7 @@ def status(
         if finding["severity"] in ("error", "warning")
     ]
     result: dict[str, Any] = {"healthy": found["healthy"], "problems": problems, **found["facts"]}
-    result |= {**_SERVICES, "k8s": {**_ABSENT, "status": "absent", "hostname": host(), "hostedOn": None}}
+    result |= {**_SERVICES, "k8s": {**_ABSENT, "status": "absent", "hostname": log.host(), "hostedOn": None}}
     result["agentDispatchCanary"] = {"enabled": canary, "ok": None, "summary": _ABSENT["detail"]}
     result["recall"] = {"adapter": "flowing-memory-recall", "requestedLanes": _LANES, "answeringLanes": _LANES}
     actions = []

@@ -30,7 +30,7 @@ _EVENT_KEYS = {
 """The keys of an event on stdin and the names of these fields here."""
 
 
-def write_memory(options: Mapping[str, Any]) -> Answer:
+def memory_write(options: Mapping[str, Any]) -> Answer:
     """`joelclaw memory write`: store the text, or stdin if it is `-`."""
     from core import project as projects
     from core.store import sqlite
@@ -76,7 +76,7 @@ def _project(db: apsw.Connection, session: str) -> str:
     return project.repository_of(folder)
 
 
-def emit(options: Mapping[str, Any]) -> Answer:
+def otel_emit(options: Mapping[str, Any]) -> Answer:
     """`joelclaw otel emit`: record the event that the words, the flags and perhaps stdin describe."""
     from core.store import sqlite  # not needed by `checkpoint`
     from otel import log
@@ -135,7 +135,7 @@ def _checked(name: str, key: str, value: Any) -> Any:
     return parameters[name].convert(str(value)) if name in parameters else str(value)
 
 
-def search_knowledge(options: Mapping[str, Any]) -> Answer:
+def knowledge_search(options: Mapping[str, Any]) -> Answer:
     """`joelclaw knowledge search`: sections of synced files. Records an event, and counts the hits as recalled."""
     from memory.knowledge import parse_type, search
     from otel import log
@@ -166,7 +166,7 @@ _TURN_KEYS = {
 """The keys of a turn on stdin and the names of these values here. The first that is given counts."""
 
 
-def save(options: Mapping[str, Any]) -> Answer:
+def checkpoint_save(options: Mapping[str, Any]) -> Answer:
     """`joelclaw checkpoint save`: save what the session is doing, at the end of a turn."""
     from session.reactions import task
 
@@ -200,7 +200,7 @@ def save(options: Mapping[str, Any]) -> Answer:
     return Answer(result, actions)
 
 
-def flush(options: Mapping[str, Any]) -> Answer:
+def checkpoint_flush(options: Mapping[str, Any]) -> Answer:
     """`joelclaw checkpoint flush`: save the last checkpoint before a compaction."""
     from session.reactions import task
 

@@ -20,7 +20,6 @@ from memory.knowledge import search as search_sections
 from memory.knowledge import sync as syncing
 from memory.knowledge import vault as notes
 from otel import log
-from otel.log import new_event
 
 app = typer.Typer()
 knowledge = shared.group(app, "knowledge", "Sync and search folders of Markdown.")
@@ -59,7 +58,7 @@ def sync(
     indexed["skills"] = sum(path.endswith("/SKILL.md") for path in files)
     metadata = {name: indexed[name] for name in ("files", "sections", "added", "updated", "removed", "unchanged", "ms")}
     metadata["skipped_count"] = indexed["skippedCount"]
-    event = new_event(
+    event = log.new_event(
         "knowledge.sync.completed", component="knowledge-cli", metadata=metadata, duration_ms=indexed["ms"], now=now
     )
     log.store_spooled([event], db)
@@ -106,7 +105,7 @@ def note(
     response: dict[str, Any] = {"ids": []} if skip_reason else _store_note(turn_id, text, place, details, now)
     action = "knowledge.turn_write." + ("skipped" if skip_reason else "completed")
     metadata = {"turnId": turn_id, "agent": place["agent"], "skipReason": skip_reason}
-    event = new_event(action, component="knowledge-cli", metadata=metadata, session=place["session"], now=now)
+    event = log.new_event(action, component="knowledge-cli", metadata=metadata, session=place["session"], now=now)
     log.store_spooled([event])
     result = {"queued": True, "event": "knowledge/turn.write.requested", "turnId": turn_id, "skipReason": skip_reason}
     return Answer({**result, "stored": not skip_reason, "response": response})

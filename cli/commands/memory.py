@@ -61,7 +61,7 @@ def note(text: Text = None, source: Source = "cli", tags: Tags = "") -> Answer:
     """Store an observation with the tag note."""
     given: dict[str, Any] = {"text": text, "source": source, "tags": f"note,{tags}"}
     given |= {"category": "", "session": "", "project": "", "for_all": False, "type": "observation"}
-    written = hot.write_memory({**given, "by_hand": True})  # a person wrote it, so the gate allows it
+    written = hot.memory_write({**given, "by_hand": True})  # a person wrote it, so the gate allows it
     stored: Any = written.result
     about = {"text": stored["observation"], "createdAt": stored["created_at"], "status": "stored"}
     return Answer({**stored, **about}, written.next_actions)

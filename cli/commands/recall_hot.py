@@ -12,7 +12,6 @@ from core.errors import Failure
 from core.store import documents, sqlite
 from core.store.sqlite import COLLECTIONS
 from otel import log
-from otel.log import new_event, query_excerpt
 from recall import engine, hit
 from recall.names import places_query
 from recall.query import Query
@@ -71,7 +70,7 @@ def recall(options: Mapping[str, Any]) -> Answer | int:
 def _save_last(result: dict[str, Any]) -> None:
     """Save which hits a recall found, so that `show 2` finds them."""
     last: dict[str, Any] = {
-        "at": clock.now_ms(), "folder": files.current_folder(), "query": query_excerpt(result["query"]),
+        "at": clock.now_ms(), "folder": files.current_folder(), "query": log.query_excerpt(result["query"]),
         "hits": [found["id"] for found in result["hits"]],
     }  # fmt: skip
     try:
@@ -164,7 +163,7 @@ class RecordedRecall:
         """Recall, and leave events; a failure leaves an event, too."""
         searching = time.perf_counter()
         began, self._began = self._began or searching, None
-        about: dict[str, Any] = {"query": query_excerpt(query.text), "budget": query.budget, "limit": query.limit}
+        about: dict[str, Any] = {"query": log.query_excerpt(query.text), "budget": query.budget, "limit": query.limit}
         self._add("started", now, about, level="debug")
         try:
             result = engine.recall(self._db, query, now=now, vectors=self._vectors, config=self._config)
@@ -204,7 +203,7 @@ class RecordedRecall:
 
     def _add(self, action: str, now: int, about: dict[str, Any], **more: Any) -> None:
         self._events.append(
-            new_event(f"memory.recall.{action}", component=EVENT_COMPONENT, metadata=about, now=now, **more)
+            log.new_event(f"memory.recall.{action}", component=EVENT_COMPONENT, metadata=about, now=now, **more)
         )
 
 

@@ -18,7 +18,6 @@ from core.store import sqlite
 from memory import curate
 from memory import sessions as archived
 from otel import log
-from otel.log import host
 from recall import engine
 from recall.query import Query
 from session import known_sessions, own_command
@@ -209,7 +208,7 @@ def search(
     runtime: Annotated[str, Option(help="Only this client")] = "",
 ) -> Answer:
     """Find archived sessions by their prompts, answers, commands and notes."""
-    text, machine = " ".join(query), host()
+    text, machine = " ".join(query), log.host()
     db = sqlite.open_reading()
     found: list[dict[str, Any]] = []
     if db is not None:

@@ -21,7 +21,6 @@ from core import clock, files, project, switches
 from core.errors import Failure
 from core.store import sessions, sqlite
 from otel import log
-from otel.log import new_event
 from session.install import plan
 from session.install.client_settings import settings_of
 from session.state import has_state, stored_id
@@ -201,7 +200,7 @@ def _switched(action: str, result: dict[str, Any], steps: list[Any], message: st
     scope, name = result["scope"], result["name"]
     if result["changed"]:
         about = {"scope": scope, "name": name}
-        log.store_spooled([new_event(action, component="switch", metadata=about, now=clock.now_ms())])
+        log.store_spooled([log.new_event(action, component="switch", metadata=about, now=clock.now_ms())])
     message = f"{'Everything' if scope == 'everywhere' else f'The {scope} {name}'} {message}"
     return Answer({**result, **({"setAside": damaged} if damaged else {})}, steps, message=message)
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import clients
 from cli import hot_table, parser, reference
-from cli.commands import HOT_FUNCTIONS
+from cli.commands import HOT_COMMANDS
 from cli.declarations import called, every_command
 from cli.input import CLIENT_VARIABLES, required_session
 from cli.parser import Command, Parameter, take_json_flag
@@ -169,7 +169,7 @@ def test_two_flags_that_contradict_each_other_are_refused() -> None:
 
 def test_the_hot_table_is_generated_from_the_declarations() -> None:
     assert (ROOT / "cli" / "hot_table.py").read_text() == GENERATED["hot_table"](), "run make docs"
-    assert {*hot_table.COMMANDS} == {*HOT_FUNCTIONS}
+    assert {*hot_table.COMMANDS} == {*HOT_COMMANDS}
 
 
 def test_the_commands_page_is_generated_from_the_declarations() -> None:

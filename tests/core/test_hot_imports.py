@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from conftest import PATIENCE_S, ROOT, clean_environment
 
-from cli.commands import HOT_FUNCTIONS
+from cli.commands import HOT_COMMANDS
 
 # The installed script, word for word, and then what was imported after the interpreter's own start.
 DRIVER = """
@@ -197,7 +197,7 @@ def test_features_that_are_off_are_not_imported(lived_in: Path, tmp_path: Path, 
 
 def test_every_hot_command_is_tested() -> None:
     tried = {" ".join(words[:length]) for words, _ in CALLS.values() for length in (1, 2)}
-    assert {"hook", *HOT_FUNCTIONS} <= tried
+    assert {"hook", *HOT_COMMANDS} <= tried
 
 
 def test_the_guard_notices_an_import(lived_in: Path) -> None:
