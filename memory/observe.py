@@ -31,8 +31,6 @@ from core.store import sessions, sqlite
 from memory import gate, write
 from recall.hit import SPEAKERS
 
-Position = tuple[int, str] | None  # up to which a session is observed
-
 MAX_TOKENS = 60_000  # estimated, of all prompts and replies of a run: limits its price
 SECONDS = 300  # after which no further range is begun
 RANGE_TOKENS = 12_000  # estimated, of the conversation in a prompt: a small model still reads this carefully
@@ -42,11 +40,11 @@ _TAG_NAMES = "observations|observation|segment|narrative|facts|fact"
 
 
 class Range(NamedTuple):
-    """Consecutive episodes with their prompt, and the position before them."""
+    """Consecutive episodes with their prompt, and the row up to which the session was observed before."""
 
     episodes: list[Episode]
     prompt: str
-    before: Position
+    before: int
 
 
 class Item(NamedTuple):
@@ -110,7 +108,7 @@ class Observer:
         before = sessions.observed_position(self.db, self.session)
         episodes: list[Episode] = []
         turns: list[str] = []
-        for episode in sessions.episodes(self.db, self.session, before[0] if before else 0, 1_000):
+        for episode in sessions.episodes(self.db, self.session, before, 1_000):
             turn = turn_of(episode["text"], episode["created_at"])
             tokens -= _tokens(turn)
             room -= len(turn.encode()) + 1
@@ -155,8 +153,7 @@ class Observer:
         project = next((episode["project"] for episode in reversed(part.episodes) if episode["project"]), "")
         documents = []
         for item in items:
-            text = item.text[: write.MAX_CHARS]
-            draft = write.Draft(text, source="observe", session=self.session, project=project)
+            draft = write.Draft(item.text, source="observe", session=self.session, project=project)
             document = write.compose(draft, [], now=now)
             document["observation_type"] = item.type
             documents.append(document)
@@ -168,7 +165,7 @@ class Observer:
             for document in documents:
                 kept, is_merged = write.place(self.db, document, now=now, vectors=self.vectors)
                 stored.append((document["observation_type"], kept["write_verdict"], is_merged))
-            sessions.save_observed_position(self.db, self.session, part.episodes[-1]["rowid"], "", now)
+            sessions.save_observed_position(self.db, self.session, part.episodes[-1]["rowid"], now)
         counts = self.report["observations"]
         counts["count"] += len(stored)
         for kind, verdict, is_merged in stored:
@@ -176,8 +173,8 @@ class Observer:
             counts["byType"][kind] = counts["byType"].get(kind, 0) + 1
             counts["byVerdict"][verdict] = counts["byVerdict"].get(verdict, 0) + 1
 
-    def _left(self, at: Position) -> tuple[int, int]:
-        turns, characters = sessions.unobserved(self.db, self.session, at[0] if at else 0)
+    def _left(self, position: int) -> tuple[int, int]:
+        turns, characters = sessions.unobserved(self.db, self.session, position)
         return turns, characters // _CHARS_PER_TOKEN
 
 

@@ -88,8 +88,7 @@ def _places_by_session(
     """For each name and file, the places in the first of these sessions that has any, the best first."""
     found: dict[str, list[Place]] = {}
     max_sessions = 8  # in an answer
-    while names and len(found) < max_sessions and (having := stored_calls.sessions_with(db, names, sessions, 1)):
-        session = having[0]
+    while names and len(found) < max_sessions and (session := stored_calls.first_with(db, names, sessions)):
         found[session] = _places_of_names(stored_calls.places(db, session, names=names), names, units)
         known = {place["name"] for place in found[session]}
         names = [name for name in names if name not in known]

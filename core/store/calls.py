@@ -264,18 +264,16 @@ def edits(db: apsw.Connection, session: str, *, files: Sequence[str] = (), live:
     return fetch_dicts(db, f"{sql} WHERE {where} ORDER BY number, hunk", values)
 
 
-def sessions_with(
-    db: apsw.Connection, names: Sequence[str], among: Sequence[str], most: int, *, defined: bool = False
-) -> list[str]:
-    """The first `most` of these sessions (ids) in which a name has a place; `defined`: a definition."""
+def first_with(db: apsw.Connection, names: Sequence[str], among: Sequence[str]) -> str | None:
+    """The first of these sessions (ids) in which a name has a place."""
     rows = db.execute(
         "WITH own AS MATERIALIZED (SELECT DISTINCT session_id FROM place JOIN place_file ON place_file.id = file_id"
-        f" WHERE name IN {LISTED}{' AND defines' if defined else ''} AND NOT EXISTS (SELECT 1 FROM call"
+        f" WHERE name IN {LISTED} AND NOT EXISTS (SELECT 1 FROM call"
         f" WHERE call.session_id = place_file.session_id AND call.number = place.number AND NOT {LIVE}))"
-        " SELECT value FROM json_each(?) WHERE value IN own LIMIT ?",
-        (json_text.dumps(list(names)), json_text.dumps(list(among)), most),
+        " SELECT value FROM json_each(?) WHERE value IN own LIMIT 1",
+        (json_text.dumps(list(names)), json_text.dumps(list(among))),
     )
-    return [str(session) for (session,) in rows]
+    return next((str(session) for (session,) in rows), None)
 
 
 def sessions_in(db: apsw.Connection, files: Sequence[str], among: Sequence[str], most: int) -> list[str]:

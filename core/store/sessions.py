@@ -378,15 +378,14 @@ def note_seen(db: apsw.Connection, seen: Iterable[dict[str, Any]], gone: Iterabl
     db.executemany("DELETE FROM seen_file WHERE path = ?", [(path,) for path in gone])
 
 
-def observed_position(db: apsw.Connection, session: str) -> tuple[int, str] | None:
-    """The row of the last observed episode and a fingerprint of its text; None if none was observed."""
-    row = db.execute("SELECT reached, tail FROM observed WHERE session_id = ?", (session,)).fetchone()
-    return (int(row[0]), str(row[1])) if row else None
+def observed_position(db: apsw.Connection, session: str) -> int:
+    """The row of the last observed episode; 0 if none was observed."""
+    return int(db.execute("SELECT coalesce(max(reached), 0) FROM observed WHERE session_id = ?", (session,)).get)
 
 
-def save_observed_position(db: apsw.Connection, session: str, reached: int, tail: str, at: int) -> None:
+def save_observed_position(db: apsw.Connection, session: str, reached: int, at: int) -> None:
     """Store `observed_position`, and forget failed replies."""
-    db.execute("INSERT OR REPLACE INTO observed VALUES (?, ?, ?, ?)", (session, reached, tail, at))
+    db.execute("INSERT OR REPLACE INTO observed VALUES (?, ?, '', ?)", (session, reached, at))
     db.execute("DELETE FROM observed_failure WHERE session_id = ?", (session,))
 
 
