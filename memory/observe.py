@@ -13,6 +13,7 @@ import html
 import os
 import re
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -62,7 +63,7 @@ def new_report() -> dict[str, Any]:
     """The report of a run, for the command's result and its events."""
     return {
         "turns": 0, "passedTurns": 0, "tokens": 0, "rangeCount": 0, "ranges": [],
-        "observations": {"count": 0, "added": 0, "merged": 0, "byType": {}, "byVerdict": {}},
+        "observations": {"count": 0, "added": 0, "merged": 0, "byType": Counter(), "byVerdict": Counter()},
         "left": {"turns": 0, "tokens": 0, "reason": ""},
     }  # fmt: skip
 
@@ -170,8 +171,8 @@ class Observer:
         counts["count"] += len(stored)
         for kind, verdict, is_merged in stored:
             counts["merged" if is_merged else "added"] += 1
-            counts["byType"][kind] = counts["byType"].get(kind, 0) + 1
-            counts["byVerdict"][verdict] = counts["byVerdict"].get(verdict, 0) + 1
+            counts["byType"][kind] += 1
+            counts["byVerdict"][verdict] += 1
 
     def _left(self, position: int) -> tuple[int, int]:
         turns, characters = sessions.unobserved(self.db, self.session, position)

@@ -4,6 +4,7 @@ Importing the same file again changes nothing: each line or bullet has an id tha
 """
 
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
@@ -95,7 +96,7 @@ class _Import:
         self.now = now
         self.config = config
         counts = dict.fromkeys(("added", "updated", "merged", "unchanged", "forgotten"), 0)
-        self.report: dict[str, Any] = {"form": form, "preview": preview, **counts, "redacted": {}, "first": []}
+        self.report: dict[str, Any] = {"form": form, "preview": preview, **counts, "redacted": Counter(), "first": []}
 
     def store(
         self,
@@ -136,9 +137,7 @@ class _Import:
         return self.report
 
     def _count(self, outcome: str, incoming: Incoming, document: Document) -> None:
-        redacted = self.report["redacted"]
-        for kind in incoming.redacted:
-            redacted[kind] = redacted.get(kind, 0) + 1
+        self.report["redacted"].update(incoming.redacted)
         if outcome:
             self._note(outcome, "first", {
                 "where": f"line {incoming.line}", "outcome": outcome, "id": document["id"], "tags": document["tags"],

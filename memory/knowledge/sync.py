@@ -7,6 +7,7 @@ store. A sync may be killed: its state, which is saved last, counts a file only 
 import contextlib
 import os
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -112,7 +113,8 @@ class _Sync:
         self.state = _State()
         self.stored_rows = documents.sections_by_file(db)
         counts = ("files", "sections", "added", "updated", "removed", "unchanged", "read")
-        self.report: dict[str, Any] = {**dict.fromkeys(counts, 0), "redacted": {}, "skipped": [], "skippedCount": 0}
+        self.report: dict[str, Any] = dict.fromkeys(counts, 0)
+        self.report |= {"redacted": Counter(), "skipped": [], "skippedCount": 0}
         self.missing: list[str] = []
         self.pruned: list[str] = []
 
@@ -203,8 +205,7 @@ class _Sync:
             title = clean_name(file.section_title(section), redacted)
             document = ungated("knowledge", identifier, section.text, category, at)
             sections.append({**document, **shared, "title": title})
-        for kind in redacted:
-            self.report["redacted"][kind] = self.report["redacted"].get(kind, 0) + 1
+        self.report["redacted"].update(redacted)
         return sections
 
     def _store(self, sections: list[Document], rows: list[int]) -> None:

@@ -14,7 +14,7 @@ Syntax = Literal["json", "jsonc", "json5", "toml"]
 
 TOKEN = re.compile(
     r"""(?P<space>[\s\ufeff]+)|(?P<comment>//[^\r\n]*|/\*.*?\*/)|(?P<mark>[{}\[\]:,])"""
-    r"""|(?P<string>"(?:[^"\\\r\n]|\\.)*"|'(?:[^'\\\r\n]|\\.)*')|(?P<word>[^\s{}\[\]:,"'/]+)""",
+    r"""|(?P<string>"(?:[^"\\\r\n]|\\.)*"|'(?:[^'\\\r\n]|\\.)*')|(?P<word>[^\s{}\[\]:,"'/]+)|(?P<other>.)""",
     re.DOTALL,
 )
 """A token of JSON or JSON5."""
@@ -48,7 +48,10 @@ class Node(NamedTuple):
 def parsed(text: str, syntax: Syntax) -> Any:
     """The value of a text; `{}` for a blank text. Raises Malformed."""
     if syntax == "toml":
-        return _parsed_toml(text)
+        try:
+            return tomllib.loads(text)
+        except (tomllib.TOMLDecodeError, RecursionError) as error:
+            raise Malformed(str(error)) from None
     root = _Reader(text, syntax).root()
     return {} if root is None else root.value
 
@@ -86,19 +89,12 @@ def edited_toml(text: str, wanted: dict[str, Any], name: str, key: str) -> str:
             result += newline if result.endswith("\n") else newline * 2
         rows = [header, *(f"{name} = {json.dumps(value, ensure_ascii=False)}" for name, value in table.items()), ""]
         result += newline.join(rows)
-    value = _parsed_toml(result)
+    value = parsed(result, "toml")
     if not table and value.get(name) == {}:
         del value[name]
     if not same(value, wanted):
         raise Malformed(f"{header} cannot be edited without changing other entries: do it by hand")
     return result
-
-
-def _parsed_toml(text: str) -> dict[str, Any]:
-    try:
-        return tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise Malformed(str(error)) from None
 
 
 class _Reader:
@@ -108,12 +104,9 @@ class _Reader:
         self.text = text
         self.is_json5 = syntax == "json5"
         self.tokens: list[re.Match[str]] = []
-        at = 0
-        while at < len(text):
-            token = TOKEN.match(text, at)
-            if token is None or (syntax == "json" and token.lastgroup == "comment"):
-                raise Malformed(f"{text[at]!r} is unexpected at line {text.count(chr(10), 0, at) + 1}")
-            at = token.end()
+        for token in TOKEN.finditer(text):
+            if token.lastgroup == "other" or (syntax == "json" and token.lastgroup == "comment"):
+                raise self.unexpected(token)
             if token.lastgroup not in ("space", "comment"):
                 self.tokens.append(token)
         self.tokens.reverse()
