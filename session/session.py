@@ -327,8 +327,7 @@ class SessionStore:
         if self.faults:
             return otherwise
         with fault_boundary(self, step):
-            db = self.reading()
-            if db is not None:
+            if (db := self.reading()) is not None:
                 return work(db)
         return otherwise
 
@@ -348,8 +347,7 @@ class SessionStore:
                 self.db = sqlite.open_writing(busy_ms=log.BUSY_MS, durable=durable)
             else:
                 sqlite.set_durability(self.db, durable, busy_ms=log.BUSY_MS)
-            db = self.reading()
-            if db is not None:
+            if (db := self.reading()) is not None:
                 return work(db)
         return otherwise
 

@@ -173,7 +173,11 @@ def judge(
         is_prompt = item.kind == "prompt" and bool(item.text) and not is_own(item.text)
         if not is_prompt and item.kind not in ("answer", "call"):
             continue
-        spoken = _words_of(item.text) if is_prompt else _words_used(item)
+        texts = [item.text]
+        if not is_prompt:  # looking a memory up, or quoting our frame, is no use of it
+            texts = ["" if DELIMITER in item.text else item.text, *item.files]
+            texts += [] if "joelclaw" in item.command else [item.command]
+        spoken = _words_of(" ".join(texts))
         if is_prompt:
             pending = _without_fizzled(pending, verdicts)
         kept: list[Pending] = []
@@ -195,12 +199,6 @@ def _without_fizzled(pending: list[Pending], verdicts: list[Verdict]) -> list[Pe
     fizzled = [entry for entry in pending if entry["turns"] >= 3]
     verdicts.extend((entry["id"], "fizzle", entry["used"]) for entry in fizzled)
     return [entry for entry in pending if entry not in fizzled]
-
-
-def _words_used(entry: Entry) -> set[str]:
-    """The words of what the assistant said and did; looking a memory up, or quoting our frame, is no use of it."""
-    texts = [*([] if DELIMITER in entry.text else [entry.text]), *entry.files]
-    return _words_of(" ".join([*texts, "" if "joelclaw" in entry.command else entry.command]))
 
 
 def _distinctive(text: str, known: Collection[str]) -> list[str]:
