@@ -349,21 +349,19 @@ class _Recall:
 
 def _joined(group: Sequence[CallMatch | Hit], wanted: Sequence[str], room: int, further_room: int) -> Hit:
     """The hit of an exchange: its best passage, in `room` characters (0: whole), and extracts of the others."""
+    texts: list[str] = []
     hits: list[Hit] = []
     for passage in group:
         chars = further_room if hits else room
-        if not isinstance(passage, dict):
-            hits.append(passage.hit(chars or further_room))
-        elif 0 < chars < len(passage["observation"]):
-            hits.append({**passage, "observation": snippet(passage["observation"], wanted, chars)})
-        else:
-            hits.append(passage)
-    best, *others = hits
-    texts = [best["observation"]]
-    for hit in others:
+        hit = passage if isinstance(passage, dict) else passage.hit(chars or further_room)
+        text = hit["observation"]
+        if isinstance(passage, dict) and 0 < chars < len(text):
+            speaker = f"{hit['origin']}: " if text.startswith(f"{hit['origin']}: ") else ""
+            text = speaker + snippet(text[len(speaker) :], wanted, chars - len(speaker))
         origin = hit["origin"].partition(" ")[0]
-        texts.append(f"[{origin}] {hit['observation']}" if origin in EXTERNAL else hit["observation"])
-    return {**best, "observation": "\n".join(texts)}
+        texts.append(f"[{origin}] {text}" if hits and origin in EXTERNAL else text)
+        hits.append(hit)
+    return {**hits[0], "observation": "\n".join(texts)}
 
 
 def _are_alike(first: set[str], second: set[str]) -> bool:

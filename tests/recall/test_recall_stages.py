@@ -28,6 +28,17 @@ def test_the_end_of_a_turn_comes_before_its_steps(run: Run, transcript: Transcri
     first = run("recall", "why did the sluice gate leak at spring tide", env=NOW).result["hits"][0]
     passages = [line for line in first["observation"].splitlines() if "sluice" in line]
     assert ["cut short" in passage for passage in passages] == [True, False, False]
+    assert sorted(passage.split(":")[0] for passage in passages) == ["agent", "agent", "prompt"]
+
+
+def test_an_extract_says_who_speaks(run: Run, transcript: Transcript) -> None:
+    transcript.assistant(
+        "\n".join(["The lamps are clean, too. " * 4] * 60 + ["The sluice gate is shut at spring tide."])
+    )
+    run("memory", "archive", str(transcript.path), env=NOW)
+    raw = run("recall", "is the sluice gate shut at spring tide", "--raw", env=NOW).out.splitlines()
+    extract = next(line for line in raw if "is shut" in line)
+    assert extract.startswith("agent: "), extract
 
 
 def test_messages_and_calls_of_an_exchange_are_a_single_hit(run: Run, tmp_path: Path) -> None:
