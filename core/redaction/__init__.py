@@ -311,7 +311,6 @@ def _find_plain(text: str, clues: Clues) -> list[Span]:
 
 def _find_obfuscated(text: str) -> list[Span]:
     """The secrets of a copy of the text without colours and invisible characters, and with all signs decoded."""
-    from bisect import bisect_right
     from re import escape
 
     firsts = escape("".join({word[0] for word in ("\x1b", *_SIGNS, *FOREIGN)}))
@@ -322,26 +321,21 @@ def _find_obfuscated(text: str) -> list[Span]:
         f"(?:({colour})|([{_INVISIBLE}]+)|({'|'.join(map(escape, _SIGNS))})"
         f"|(?<![^\\W\\d_])(?:{'|'.join(sorted(FOREIGN))})(?![a-z])({verbs}))"
     )
-    decoded = ""
-    copied, places = [0], [0]  # the starts of the copy's pieces, in the copy and in the text
+    parts: list[str] = []
+    places: list[int] = []  # of each character of the copy in the text
+    done = 0
     for match in pattern.finditer(text):
         is_colour, hidden, sign, link = match.groups()
-        decoded += text[places[-1] : match.start()]
-        copied.append(len(decoded))
-        if is_colour:
-            decoded += " "
-        elif not hidden:
-            decoded += _SIGNS[sign.lower()] if sign else "password is " if link else "password"
-        copied.append(len(decoded))
-        places += match.span()
-    decoded += text[places[-1] :]
-    places.append(len(text))
-    spans: list[Span] = []
-    for first, last, kind in _find_plain(decoded, Clues(decoded)):
-        at, to = bisect_right(copied, first) - 1, bisect_right(copied, last - 1) - 1
-        start = min(places[at] + first - copied[at], places[at + 1])
-        spans.append((start, min(places[to] + last - copied[to], places[to + 1]), kind))
-    return spans
+        instead = "password is " if link else "password"
+        if is_colour or hidden or sign:
+            instead = " " if is_colour else _SIGNS[sign.lower()] if sign else ""
+        parts += (text[done : match.start()], instead)
+        places += (*range(done, match.start()), *[match.start()] * len(instead))
+        done = match.end()
+    places += range(done, len(text) + 1)
+    decoded = "".join([*parts, text[done:]])
+    spans = _find_plain(decoded, Clues(decoded))
+    return [(places[first], max(places[first] + 1, places[last]), kind) for first, last, kind in spans]
 
 
 def _merged(spans: list[Span]) -> list[Span]:

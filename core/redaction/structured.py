@@ -199,22 +199,20 @@ def _in_json_manifests(text: str) -> list[Span]:
 
 def _in_yaml_manifests(text: str) -> list[Span]:
     """Each value of a document in YAML that contains a Kubernetes Secret."""
-    spans: list[Span] = []
+    text = text.replace("\\n", " \n")  # of the same length
     sign = "[-+ ]" if "@@ " in text else ""
-    content = r"((?:- |[ \t])*)([^\n\\]*+(?:\\(?!n)[^\n\\]*+)*+)(?:\n|\\n|\Z)|\n|\\n"
+    line = rf"(?m)^(?:[ \t]*\d+(?:→|\t)|{sign})((?:- |[ \t])*)([^\s#][^\n]*)$"
     pairs = compiled(r"[\w.-]+:[ \t]*[\"']?([^\s,}\"'$][^,}\"'\n]*)")
     item = compiled(r"(?:\\{0,3}[\"']?[\w./-]+\\{0,3}[\"']?:(?=\s|$)[ \t]*)?[\"']?([^\"'\n]*)")
-    documents: list[list[tuple[int, str, int]]] = [[]]  # indentation, content, position of each line
-    for match in compiled(rf"(?:[ \t]*\d+(?:→|\t)|{sign}){content}").finditer(text):
-        indent, body = match.groups()
-        if body and body.startswith(("---", "...")):
-            documents.append([])
-        elif body and body[0] != "#":
-            documents[-1].append((len(indent), body, match.start(2)))
-    for lines in documents:
+    spans: list[Span] = []
+    begin = 0
+    for document in compiled(r"(?m)(?:^[ \t\d→+-]{0,12}(?:---|\.\.\.)|\Z)").finditer(text):
+        lines = list(compiled(line).finditer(text, begin, document.start()))
+        begin = document.end()
         inside = -1  # the indentation of the `data:` that the line belongs to
-        is_secret = any(compiled(r"kind:[ \t]*[\"']?Secret[\"']?\s*$").match(body) for _, body, _ in lines)
-        for indent, body, at in lines if is_secret else ():
+        is_secret = any(compiled(r"kind:[ \t]*[\"']?Secret[\"']?\s*$").match(match[2]) for match in lines)
+        for match in lines if is_secret else ():
+            indent, body, at = len(match[1]), match[2], match.start(2)
             if compiled(r"(?:data|stringData):\s*(?:$|\{)").match(body):
                 inside = indent
                 for pair in pairs.finditer(text, at + body.find("{"), at + len(body)) if "{" in body else ():
