@@ -62,7 +62,7 @@ def import_(
             report = transfer.import_markdown(file, **about, progress=advance)
         if not report["items"]:
             why = "".join(f": {item['where']}: {item['reason']}" for item in report["leftOut"][:1])
-            raise Failure("IMPORT_FAILED", f"nothing in {file} can be imported as {form}{why}", "name its --format")
+            raise Failure("IMPORT_FAILED", f"nothing in {file} can be imported as {form}{why}", "give its --format")
     following = step("joelclaw memory list --all", "what is stored")
     if preview:
         following = step(f"joelclaw memory import {quoted(file)} --format {form}", "import it")

@@ -104,8 +104,11 @@ def query_maker(
     options: Mapping[str, Any], collections: tuple[str, ...], recalls: RecordedRecall
 ) -> Callable[[str], Query]:
     """A function that makes the query for a text, with all that the options say."""
-    project, given = options["project"] or "", options["session"] or ""
-    session = recalls.session_meant(given) or given
+    project, session = options["project"] or "", options["session"] or ""
+    if session and recalls.db is not None:
+        from core.store import sessions
+
+        session = sessions.whole_id(recalls.db, session) or session
     prefer = "" if options["everywhere"] or project or session else recalls.preferred(files.current_folder())
     between = time_range(options["since"], options["until"])
     limit: int | None = options["limit"]
@@ -133,31 +136,23 @@ class RecordedRecall:
         self._config = config
         self._began: float | None = time.perf_counter()
         """When the first recall began, which also opens the store. Then None."""
-        self._db = sqlite.open_reading()
-        self._vectors = self._db is not None and sqlite.load_vectors(self._db)
+        self.db = sqlite.open_reading()
+        self._vectors = self.db is not None and sqlite.load_vectors(self.db)
         self._events: list[Event] = []
         self.recalled: list[str] = []
         """The ids of all hits."""
-
-    def session_meant(self, given: str) -> str:
-        """The id of a session by its beginning, "" if it is unknown. Raises Failure: SESSION_AMBIGUOUS."""
-        if not given or self._db is None:
-            return ""
-        from core.store import sessions
-
-        return sessions.whole_id(self._db, given)
 
     def preferred(self, folder: str) -> str:
         """The project whose hits come first in a folder: its repository, or a known project of its name; else ""."""
         found = project.repository_of(folder)
         named = project.name_of(folder)
-        if found or self._db is None or not named:
+        if found or self.db is None or not named:
             return found
-        if any(project.same(named, known) for known in documents.projects(self._db)):
+        if any(project.same(named, known) for known in documents.projects(self.db)):
             return named
         from core.store import sessions
 
-        return named if any(project.same(named, known) for known in sessions.projects(self._db)) else ""
+        return named if any(project.same(named, known) for known in sessions.projects(self.db)) else ""
 
     def ask(self, query: Query, *, now: int) -> dict[str, Any]:
         """Recall, and leave events; a failure leaves an event, too."""
@@ -166,7 +161,7 @@ class RecordedRecall:
         about: dict[str, Any] = {"query": log.query_excerpt(query.text), "budget": query.budget, "limit": query.limit}
         self._add("started", now, about, level="debug")
         try:
-            result = engine.recall(self._db, query, now=now, vectors=self._vectors, config=self._config)
+            result = engine.recall(self.db, query, now=now, vectors=self._vectors, config=self._config)
         except sqlite.StoreError as error:
             failure = sqlite.as_failure(error)
             about = {**about, "code": failure.code}
@@ -193,11 +188,11 @@ class RecordedRecall:
         if not log.spool(self._events):
             log.store_spooled(self._events)
         self._events.clear()
-        if counting and self.recalled and self._db is not None:
+        if counting and self.recalled and self.db is not None:
             try:
-                sqlite.set_durability(self._db, False, busy_ms=log.BUSY_MS)
-                with sqlite.transaction(self._db):
-                    documents.count_recall(self._db, self.recalled, clock.now_ms())
+                sqlite.set_durability(self.db, False, busy_ms=log.BUSY_MS)
+                with sqlite.transaction(self.db):
+                    documents.count_recall(self.db, self.recalled, clock.now_ms())
             except Failure:  # the answer is there all the same
                 pass
 
