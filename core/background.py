@@ -39,17 +39,12 @@ def start(words: Sequence[str], limit_s: int, *locks: str) -> bool:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 _withhold_descriptors()
                 os.set_inheritable(descriptor, True)
-                os.posix_spawn(
-                    sys.executable,
-                    [sys.executable, sys.argv[0], *words],
-                    {**os.environ, LIMIT: str(limit_s), LOCK_DESCRIPTOR: str(descriptor)},
-                    file_actions=[
-                        (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDWR, 0),
-                        (os.POSIX_SPAWN_DUP2, 0, 1),
-                        (os.POSIX_SPAWN_DUP2, 0, 2),
-                    ],
-                    setpgroup=0,  # so that a client that kills its hook's process group does not kill this
-                )
+                program = [sys.executable, sys.argv[0], *words]
+                environment = {**os.environ, LIMIT: str(limit_s), LOCK_DESCRIPTOR: str(descriptor)}
+                no_input = (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDWR, 0)
+                actions = [no_input, (os.POSIX_SPAWN_DUP2, 0, 1), (os.POSIX_SPAWN_DUP2, 0, 2)]
+                # In a process group of its own, so that a client that kills its hook's group does not kill this.
+                os.posix_spawn(program[0], program, environment, file_actions=actions, setpgroup=0)
                 return True
             except BlockingIOError:
                 continue

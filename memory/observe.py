@@ -130,11 +130,9 @@ class Observer:
                 tries = sessions.count_failed_reply(self.db, self.session)
             if tries < TRIES:
                 plain = redact(" ".join("".join(c if c.isprintable() else " " for c in reply).split()))[0]
-                raise Failure(
-                    "OBSERVE_REPLY_INVALID",
-                    f"the model's reply is not in the requested format ({reason}): {clip(plain, 120)}",
-                    "nothing of it was stored; run it again, or use --command with a model that follows the format",
-                ) from None
+                message = f"the model's reply is not in the requested format ({reason}): {clip(plain, 120)}"
+                fix = "nothing of it was stored; run it again, or use --command with a model that follows the format"
+                raise Failure("OBSERVE_REPLY_INVALID", message, fix) from None
             self._store(part, [])
             report["passedTurns"] += len(part.episodes)
             return

@@ -172,15 +172,10 @@ def extract(session: Transcript, query: str) -> dict[str, Any]:
         named = path.findall(line.text[:4000]) if line.kind == "message" else []
         files |= dict.fromkeys(filter(None, [line.file, *named]))
     extraction: dict[str, Any] = {
-        **session.about,
-        "query": query,
-        "matched": bool(near),
-        "lineCount": len(session.lines),
-        "evidence": _shown(chosen, 16),
-        "userPrompts": _shown([line for line in chosen if line.role == "user"], 10),
-        "commandsRun": _shown([line for line in chosen if line.command], 16),
-        "filesTouched": list(files)[:80],
-    }
+        **session.about, "query": query, "matched": bool(near), "lineCount": len(session.lines),
+        "evidence": _shown(chosen, 16), "userPrompts": _shown([line for line in chosen if line.role == "user"], 10),
+        "commandsRun": _shown([line for line in chosen if line.command], 16), "filesTouched": list(files)[:80],
+    }  # fmt: skip
     for topic in _TOPICS:
         found = [line for line in chosen if _is_about(topic, line.text) or (topic == "blockers" and line.failed)]
         extraction[topic] = _shown(found, 10 if topic == "nextActions" else 12)  # the mirrored CLI's bounds

@@ -50,6 +50,9 @@ class Incoming:
     redacted: list[str] = field(default_factory=list)
 
 
+Put = Callable[[apsw.Connection, Incoming, bool], tuple[str, Document]]
+
+
 def detect_format(path: str) -> str:
     """MARKDOWN or LINES, by the file's name. Raises Failure MEMORY_INVALID_ARGS for a folder."""
     if os.path.isdir(path):
@@ -98,12 +101,7 @@ class _Import:
         counts = dict.fromkeys(("added", "updated", "merged", "unchanged", "forgotten"), 0)
         self.report: dict[str, Any] = {"form": form, "preview": preview, **counts, "redacted": Counter(), "first": []}
 
-    def store(
-        self,
-        ready: Iterator[Incoming],
-        put: Callable[[apsw.Connection, Incoming, bool], tuple[str, Document]],
-        per_commit: int,
-    ) -> dict[str, Any]:
+    def store(self, ready: Iterator[Incoming], put: Put, per_commit: int) -> dict[str, Any]:
         """Store the memories batch by batch; a preview stores them in a copy in memory and takes no lock.
 
         `put` stores one; it returns the count that it belongs to ("" for none), and the memory as stored.

@@ -19,15 +19,9 @@ from session.install.settings_text import Malformed
 def settings_of(client: Client) -> "Settings":
     """The settings of a client. A client without a class here has no switches and no rules."""
     classes = {
-        "claude": ClaudeSettings,
-        "codex": CodexSettings,
-        "copilot": CopilotSettings,
-        "gemini": GeminiSettings,
-        "openclaw": OpenClawSettings,
-        "qwen": QwenSettings,
-        "opencode": OpenCodeSettings,
-        "pi": PiSettings,
-    }
+        "claude": ClaudeSettings, "codex": CodexSettings, "copilot": CopilotSettings, "gemini": GeminiSettings,
+        "openclaw": OpenClawSettings, "opencode": OpenCodeSettings, "pi": PiSettings, "qwen": QwenSettings,
+    }  # fmt: skip
     return classes.get(client.name, Settings)(client)
 
 
@@ -65,16 +59,14 @@ class Settings:
     def __init__(self, client: Client) -> None:
         self.client = client
         self.name = client.name
-        self.events = (
-            tuple(client.events) if client.hook_timeout else ()
-        )  # with a hook; none if our extension is loaded
+        # with a hook; none if our extension is loaded
+        self.events = tuple(client.events) if client.hook_timeout else ()
         self.applies = self.applies.format(title=client.title)
 
     def path(self, *, project: bool) -> str:
         """The file that we write our hooks, or our extension, to."""
-        return self.below(
-            self.project_file if project and self.project_file else self.client.settings_file, project=project
-        )
+        file = self.project_file if project and self.project_file else self.client.settings_file
+        return self.below(file, project=project)
 
     def below(self, file: str, *, project: bool) -> str:
         """A file of the client's configuration folder."""

@@ -140,12 +140,9 @@ class Plan:
         self.new_receipt = {"fingerprint": fingerprint, "version": VERSION, "created": created, "folders": folders}
 
     def _hook_notes(self) -> list[str]:
-        notes = [self.client.applies, *self.client.notes(project=self.project)]
-        if self.project:
-            notes.append(
-                "`joelclaw` must be on the PATH of everyone who uses this project; without it, the hooks do nothing"
-            )
-        return [*notes, "to check: use the client, then run `joelclaw doctor`"]
+        path = "`joelclaw` must be on the PATH of everyone who uses this project; without it, the hooks do nothing"
+        check = "to check: use the client, then run `joelclaw doctor`"
+        return [self.client.applies, *self.client.notes(project=self.project), *[path] * self.project, check]
 
     def _other_server(self) -> str:
         return f"the MCP server `joelclaw` in {self.path} was not added by joelclaw, or was edited; it stays unchanged"
