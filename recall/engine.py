@@ -62,11 +62,9 @@ def recall(
         limit_s = (limit_ms if patience_ms is None else min(limit_ms, patience_ms)) / 1000
         return _Recall(ClusterSource(config, db, limit_s=limit_s), db, query, now, config).result()
     except Exception as error:  # a server may answer anything
-        if isinstance(error, Failure):
-            code, message = error.code, error.message
-        else:
-            code, message = type(error).__name__, f"{type(error).__name__}: {error}"
-    fallback: dict[str, str] = {"from": "typesense", "to": "sqlite", "reason": message, "code": code}
+        code = error.code if isinstance(error, Failure) else type(error).__name__
+        reason = error.message if isinstance(error, Failure) else f"{code}: {error}"
+    fallback = {"from": "typesense", "to": "sqlite", "reason": reason, "code": code}
     return {**_Recall(local, db, query, now, config).result(), "fallback": fallback}
 
 

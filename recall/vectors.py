@@ -40,19 +40,14 @@ class TableDamaged(Exception):
 
 
 def document_vector(text: str, context: str = "", title: str = "") -> bytes:
-    """The vector of a document; b"" if no word is known, or if the table is damaged (its words still find it)."""
+    """The vector of a document and its neighbourhood: 256 int8, the largest |component| 127.
+
+    b"" if no word is known, or if the table is damaged (its words still find the document).
+    """
     try:
-        return embed(f"{title}\n{text}" if title else text, context)
+        own, around = _sum(f"{title}\n{text}" if title else text), _sum(context)
     except TableDamaged:
         return b""
-
-
-def embed(text: str, context: str = "") -> bytes:
-    """The vector of a text and its neighbourhood: 256 int8, the largest |component| 127; b"" if no token is known.
-
-    Raises TableDamaged.
-    """
-    own, around = _sum(text), _sum(context)
     if not own or not around:
         return scaled(_components(own or around)) if own or around else b""
     left, right = _components(own), _components(around)

@@ -146,9 +146,6 @@ class LocalCandidates:
         found: list[Traits] = fetch_dicts(self._db, sql, tuple(rowids))
         for traits in found:
             traits["collection"] = NAME_OF[traits["rowid"] >> COLLECTION_SHIFT]
-            traits["stale"] = bool(traits["stale"])
-            traits["pinned"] = bool(traits["pinned"])
-            traits["by_hand"] = bool(traits["by_hand"])
         return found
 
     def _lexical(self, match: str, filters: Filters, limit: int, rows: RowFilter | None) -> dict[int, float]:

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recall import vectors
-from recall.vectors import DIMENSIONS, Table, TableDamaged, embed
+from recall.vectors import DIMENSIONS, Table, TableDamaged
+from recall.vectors import document_vector as embed
 
 ROOT = Path(__file__).resolve().parents[2]
 TABLE = ROOT / "recall" / "data" / "minilm-256.i8"
@@ -42,7 +43,7 @@ def test_the_same_text_gives_the_same_bytes_in_any_process_and_order() -> None:
     texts = ["tokens expire", "", "naïve café", "tokens expire"]
     here = [embed(text) for text in texts]
     assert here[0] == here[3] == embed("Tokens EXPIRE")
-    script = f"from recall.vectors import embed; print(embed({texts[2]!r}).hex(), embed({texts[0]!r}).hex())"
+    script = f"from recall.vectors import document_vector as v; print(v({texts[2]!r}).hex(), v({texts[0]!r}).hex())"
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONHASHSEED": "7"}
     out = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True)
     assert out.stdout.split() == [here[2].hex(), here[0].hex()]
@@ -88,7 +89,7 @@ def test_a_scrambled_index_neither_hangs_nor_raises(tmp_path: Path) -> None:
 def test_nothing_heavy_is_imported() -> None:
     script = (
         "import sys; before = set(sys.modules)\n"
-        "from recall.vectors import embed; embed('tokens expire'); embed('caf\\u00e9')\n"
+        "from recall.vectors import document_vector as embed; embed('tokens expire'); embed('caf\\u00e9')\n"
         "print(*sorted({name.partition('.')[0] for name in set(sys.modules) - before}))"
     )
     command = [sys.executable, "-S", "-c", script]
