@@ -195,12 +195,9 @@ def open_input(file: str, content: str) -> BinaryIO:
 
 def numbered_lines(handle: BinaryIO, longest: int) -> Iterator[tuple[int, bytes | None]]:
     """The lines of a file with their numbers; None for a line of more than `longest` bytes."""
-    number = 0
-    while line := handle.readline(longest):
-        number += 1
-        if len(line) == longest and not line.endswith(b"\n"):
-            while line and not line.endswith(b"\n"):
-                line = handle.readline(longest)
-            yield number, None
-        else:
-            yield number, line
+    for number, line in enumerate(iter(lambda: handle.readline(longest), b""), 1):
+        is_long = len(line) == longest and not line.endswith(b"\n")
+        rest = line
+        while is_long and rest and not rest.endswith(b"\n"):
+            rest = handle.readline(longest)
+        yield number, None if is_long else line
