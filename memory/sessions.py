@@ -69,7 +69,7 @@ def by_session(
     grouped: dict[str, list[Hit]] = {}
     for hit in hits:
         if hit["session"]:
-            main = sessions.ancestor(db, hit["session"], sessions.STARTED)
+            main = sessions.ancestors(db, hit["session"], sessions.STARTED)[-1]
             grouped.setdefault(main, []).append(hit)
     wanted = next((name for name in clients.NAMES if client.startswith(name)), client)
     rows = []

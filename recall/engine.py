@@ -254,7 +254,7 @@ class _Recall:
                 scored.append((score, document, ranked))
         # stable: equal scores stay in the order of the ranking
         scored.sort(key=lambda entry: (-entry[0], ABANDONED in entry[1]["tags"]))
-        main = {name: sessions.ancestor(self.db, name) for name in {entry[1]["session_id"] for entry in scored}}
+        main = {name: sessions.ancestors(self.db, name)[-1] for name in {entry[1]["session_id"] for entry in scored}}
         chosen: list[tuple[set[str], Hit]] = []
         for score, document, ranked in scored:
             if score < 0.25 * scored[0][0]:

@@ -239,7 +239,7 @@ def _best_by_session(result: Any, limit: int | None) -> None:
     db = sqlite.open_reading()
     for found in result["hits"]:
         if found["session"] and db is not None:
-            found["session"] = sessions.ancestor(db, found["session"], sessions.STARTED)
+            found["session"] = sessions.ancestors(db, found["session"], sessions.STARTED)[-1]
             found["title"] = sessions.title(db, found["session"])
         first = best.setdefault(found["session"] or found["id"], {**found, "more": -1})
         first["more"] += 1 + found.get("more", 0)

@@ -34,24 +34,13 @@ def by_id(db: apsw.Connection, identifier: str) -> Session | None:
     return fetch_one(db, f"{_KNOWN} AND id = ?", (identifier,), _session)
 
 
-def ancestor(db: apsw.Connection, identifier: str, kinds: Sequence[str] = ("fork", *STARTED)) -> str:
-    """The session from which a session descends, up through sessions of these kinds."""
-    parent = f"SELECT parent FROM session WHERE id = ? AND parent <> '' AND kind IN ({marks(kinds)})"
-    for _ in range(20):  # a transcript may name parents in a circle
-        above = db.execute(parent, (identifier, *kinds)).get
-        if not above:
-            break
-        identifier = str(above)
-    return identifier
-
-
-def descends(db: apsw.Connection, identifier: str, other: str) -> bool:
-    """Whether a session was forked from or begun by another, or by one that was."""
-    above = (
-        "WITH RECURSIVE above(id) AS (SELECT parent FROM session WHERE id = ?1 UNION"
-        " SELECT parent FROM session JOIN above USING (id)) SELECT EXISTS (SELECT 1 FROM above WHERE id = ?2)"
-    )
-    return bool(db.execute(above, (identifier, other)).get)
+def ancestors(db: apsw.Connection, identifier: str, kinds: Sequence[str] = ("fork", *STARTED)) -> list[str]:
+    """A session and those from which it descends, up through sessions of these kinds, the nearest first."""
+    found = [identifier]
+    query = f"SELECT parent FROM session WHERE id = ? AND parent <> '' AND kind IN ({marks(kinds)})"
+    while (parent := db.execute(query, (found[-1], *kinds)).get) and parent not in found:  # there may be a circle
+        found.append(str(parent))
+    return found
 
 
 def fork_of(db: apsw.Connection, identifier: str) -> tuple[str, int] | None:
@@ -414,11 +403,11 @@ def by_time(db: apsw.Connection, session: str, most: int = ALL) -> list[Episode]
     return fetch_dicts(db, f"SELECT rowid, id, text, project, created_at {where}", (session, most))
 
 
-def with_turn(db: apsw.Connection, fingerprint: str) -> list[str]:
-    """The first sessions with a turn of this fingerprint."""
-    turns = "fingerprint = ? AND session_id <> '' AND forgotten_at IS NULL AND +rowid BETWEEN {} AND {}"
-    query = f"SELECT DISTINCT session_id FROM document WHERE {turns.format(*row_range('episodes'))} LIMIT 20"
-    return [str(session) for (session,) in db.execute(query, (fingerprint,))]
+def with_turn(db: apsw.Connection, fingerprint: str, other: str) -> list[str]:
+    """The first sessions with a turn of this fingerprint, without a certain other."""
+    turns = "fingerprint = ? AND session_id NOT IN ('', ?) AND forgotten_at IS NULL AND +rowid BETWEEN ? AND ?"
+    query = f"SELECT DISTINCT session_id FROM document WHERE {turns} LIMIT 20"
+    return [str(session) for (session,) in db.execute(query, (fingerprint, other, *row_range("episodes")))]
 
 
 def leave_prompts(db: apsw.Connection, session: str, count: int) -> None:

@@ -96,7 +96,7 @@ def ingest_file(
 def ingest_running(db: apsw.Connection, path: str, origin: Origin, limits: Limits) -> Ingested:
     """As `ingest_file`, for a running session. What other sessions have, too, goes to the first that said it."""
     ingested = ingest_file(db, path, origin, limits)
-    if ingested.shared:
+    if ingested.shared or ingested.session:
         from memory.archive.owners import settle
 
         def read_again(session: str) -> Sequence[Shared]:
@@ -106,11 +106,8 @@ def ingest_running(db: apsw.Connection, path: str, origin: Origin, limits: Limit
             ingested.is_rewound |= again.is_rewound
             return again.shared
 
-        settle(db, ingested.shared, read_again, vectors=origin.vectors, is_live=True)
-    if ingested.session:
-        from memory.archive.owners import settle_opening
-
-        settle_opening(db, ingested.session, vectors=origin.vectors)
+        openings = [ingested.session] if ingested.session else []
+        settle(db, ingested.shared, read_again, openings=openings, vectors=origin.vectors, is_live=True)
     return ingested
 
 

@@ -106,7 +106,7 @@ class SessionArchive:
             return
         self._store_piece(piece)
         calls.drop_copies(self.db, self._fork, self.session)
-        if (first := sessions.ancestor(self.db, self.session)) != self.session:  # a fork's fork names only the last
+        for first in sessions.ancestors(self.db, self.session)[1:]:  # a fork's fork names only the last
             calls.drop_copies(self.db, self.session, first)
 
     def _store_piece(self, piece: Piece) -> tuple[int, int, int]:
@@ -176,7 +176,7 @@ class SessionArchive:
                 if self._renames_copies:  # ids rise with the time
                     self._forks.append((self.session, stored) if older["id"] < newer["id"] else (stored, self.session))
                 self.shared.append((older["id"], stored, self.session, newer["context"]))
-            if stored != self._fork and not sessions.descends(self.db, stored, self.session):
+            if stored != self._fork and self.session not in sessions.ancestors(self.db, stored):
                 return False
             older = {**older, "context": newer["context"]}
             sessions.give_episode(self.db, older, self.session, vector, signatures=self._vectors)

@@ -317,14 +317,10 @@ def ingest_all(
         is_final = result.client or result.reason in (SUBAGENT, NO_LINES, NO_CLIENT)  # no error that may pass
         if known is not None and is_final:
             known.note(file, result.client, result.reason)
-    if shared:
+    if shared or openings:
         from memory.archive.owners import settle
 
-        settle(db, shared, archiver.read_again, vectors=sqlite.load_vectors(db))
-    for session in openings:
-        from memory.archive.owners import settle_opening
-
-        settle_opening(db, session, vectors=sqlite.load_vectors(db))
+        settle(db, shared, archiver.read_again, openings=openings, vectors=sqlite.load_vectors(db))
     archiver.name_sessions()
     documents.renew_due_segments(db)
     if report.result["episodes"]["added"] >= documents.MERGE_AFTER:

@@ -290,6 +290,15 @@ def test_rollouts_that_begin_alike_without_naming_a_parent(
         db.close()
 
 
+def test_two_rollouts_of_a_single_exchange_may_be_alike_by_chance(run: Run, tmp_path: Path) -> None:
+    for number, session in enumerate((FIRST, FORKED)):
+        rollout = Rollout(tmp_path / "sessions", session, number)
+        rollout.say("user", "run the nightly checks")
+        rollout.say("assistant", "All checks pass.")
+    run("memory", "archive", str(tmp_path))
+    assert [len(texts) for texts in turns(run).values()] == [2, 2]
+
+
 WORDS = ("kestrel", "osprey", "gannet")
 
 
