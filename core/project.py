@@ -56,12 +56,8 @@ def relative(path: str, folder: str) -> str:
     inside = folder.rstrip("/") + "/"
     if not folder or not path.startswith(inside[:-1]):
         return path
-    within = path.removeprefix(inside)
-    if (within == path or within.startswith((".worktrees/", ".claude/worktrees/"))) and (
-        worktree := worktree_of(path, folder)
-    ):
-        return path.removeprefix(worktree + "/")
-    return within
+    worktree = worktree_of(path, folder)
+    return path.removeprefix(f"{worktree}/" if worktree else inside)
 
 
 def worktree_of(path: str, folder: str) -> str:

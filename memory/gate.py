@@ -141,9 +141,7 @@ def is_own(text: str) -> bool:
 
 def begins_with(lower: str, phrases: Sequence[str]) -> bool:
     """Whether a text in lower case begins with one of the phrases, and the phrase is not part of a longer word."""
-    return lower.startswith(tuple(phrases)) and any(
-        lower.startswith(phrase) and not lower[len(phrase) :][:1].isalnum() for phrase in phrases
-    )
+    return any(lower.startswith(phrase) and not lower[len(phrase) :][:1].isalnum() for phrase in phrases)
 
 
 def _is_short_preference(text: str) -> bool:
