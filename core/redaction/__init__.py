@@ -150,7 +150,7 @@ class Clues:
         self.anchors = _announcing(self._present, text, lower, self.words)
         long = [word for word in self.words if len(word) >= MIN_TOKEN]
         self.tokens = [word for word in long if word.lower() != word != word.upper() and any(map(str.isdigit, word))]
-        self.logins = {word for word in self.words if ":" in word and _may_be_login(word)}
+        self.logins = {word for word in self.words if ":" in word[:-6] and _may_be_login(word)}
         announces = any(keyword in self.anchors for keyword in ANNOUNCING)
         self.is_hidden = (
             not self.anchors.isdisjoint(_ESCAPES)
@@ -164,15 +164,15 @@ class Clues:
 
     def remember(self, *, is_random: bool) -> None:
         """Remember the words that announce nothing. `is_random`: one of the tokens is random."""
-        low = " ".join(self.words).lower()
         parts = [anchor.strip().lower() for anchor in self._present if anchor not in _PHRASES]
-        parts += [word for word in _PHRASES.values() if word in low]
-        known = self.words.difference(self.logins, self.tokens if is_random else ())
+        known = {
+            word for word in self.words.difference(self.logins, self.tokens if is_random else ()) if len(word) < 160
+        }
+        if parts:
+            known = {word for word in known if not any(map(word.lower().__contains__, parts))}
         if len(_harmless_words) > _MAX_WORDS:
             _harmless_words.clear()
-        _harmless_words.update(
-            word for word in known if len(word) <= 160 and not (parts and any(map(word.lower().__contains__, parts)))
-        )
+        _harmless_words.update(known)
 
 
 def may_hold_secret(text: str) -> bool:
@@ -181,13 +181,13 @@ def may_hold_secret(text: str) -> bool:
 
 
 def _anchors_in(lower: str, words: set[str]) -> set[str]:
-    """The anchors in the new words of a text."""
+    """The anchors in the new words of a text, and the words of phrases."""
     fresh = f" {' '.join(words)} "
     low = fresh.lower()
-    likely: Iterable[str] = _ANCHORS
+    likely: Iterable[str] = (*_ANCHORS, *_PHRASES.values())
     if len(low) > 1_000:  # only those of which the longest run of letters and digits is in the text
         if not _index:
-            for anchor in _ANCHORS:
+            for anchor in likely:
                 run = max(_runs_of(_PHRASES.get(anchor, anchor).lower()), key=len, default="")
                 _index.setdefault(run, []).append(anchor)
         runs = " ".join(set(_runs_of(low)))
@@ -196,13 +196,14 @@ def _anchors_in(lower: str, words: set[str]) -> set[str]:
 
 
 def _runs_of(text: str) -> list[str]:
-    """The runs of letters and digits in ASCII."""
-    return text.encode("ascii", "replace").translate(_SEPARATORS).decode("ascii").split()
+    """The runs of letters and digits in ASCII that are no number."""
+    runs = text.encode("ascii", "replace").translate(_SEPARATORS).decode("ascii").split()
+    return [run for run in runs if not run.isdigit()]
 
 
 def _announcing(present: set[str], text: str, lower: str, words: set[str]) -> set[str]:
     """The anchors of a text that announce a secret; none if all are among plain words."""
-    anchors = set(present)
+    anchors = present & _ANCHORS
     if "://" in anchors and not any("@" in word for word in words if "://" in word):
         anchors.remove("://")
     if "0x" in anchors and max(map(len, words)) < 66:

@@ -172,9 +172,6 @@ def _value_after(text: str, lower: str, start: int, end: int, kind: str) -> tupl
     if not words or (kind == "pass" and words[0][1] not in ("is", "was", "=", ":", "->", "→", "for")):
         return NOTHING
     at, word = words[0]
-    is_verb = word in ("is", "was", "are", "will", "should", "has", "were", "be")
-    if len(words) > 1 and is_verb and words[1][1].isalpha() and words[1][1] not in _WORDS["links"]:
-        return NOTHING  # "password is required"
     if is_stated:
         if not any(char in word for char in "\"'`()[]{}<>\\$"):
             return (at, at + len(word)) if len(word) > 3 and not is_placeholder(word) else NOTHING
