@@ -260,7 +260,12 @@ class _Recall:
             if score < 0.25 * scored[0][0]:
                 break  # it shares just a common word with the query
             session, own = main[document["session_id"]], set(words.split(document["text"]))
-            alike = (hit for others, hit in chosen if main[hit["session"]] == session and _are_alike(own, others))
+            alike = (
+                hit for others, hit in chosen
+                if main[hit["session"]] == session
+                # two short answers are not a repetition
+                and len(own & others) >= 0.75 * max(len(own), len(others), 8)
+            )  # fmt: skip
             repeated = next((hit for hit in alike if session and hit["project"] == document["project"]), None)
             if repeated is not None:
                 repeated["more"] += 1
@@ -360,9 +365,3 @@ def _joined(group: Sequence[CallMatch | Hit], wanted: Sequence[str], room: int, 
         texts.append(f"[{origin}] {text}" if hits and origin in EXTERNAL else text)
         hits.append(hit)
     return {**hits[0], "observation": "\n".join(texts)}
-
-
-def _are_alike(first: set[str], second: set[str]) -> bool:
-    """Whether texts of these words say nearly the same."""
-    longer = max(len(first), len(second), 8)  # two short answers are not a repetition
-    return len(first & second) >= 0.75 * longer

@@ -151,6 +151,7 @@ def snippet(text: str, wanted: Sequence[str], room: int) -> str:
     best = values.index(max(values))
     if len(lines[best]) > room:
         return _cut(lines[best], wanted, room)
+    considered = sorted(range(len(lines)), key=lambda at: (-values[at], abs(at - best)))[:100]  # more do not fit
     chosen: set[int] = set()
     left = room + len(CUT)
     following: int | None = best
@@ -159,7 +160,7 @@ def snippet(text: str, wanted: Sequence[str], room: int) -> str:
         left -= len(lines[following]) + len(CUT) + 1
         for word in contained[following]:
             weights[word] /= 2
-        fitting = (at for at in range(len(lines)) if at not in chosen and len(lines[at]) <= left)
+        fitting = (at for at in considered if at not in chosen and len(lines[at]) <= left)
         following = max(
             fitting, key=lambda at: (sum(map(weights.__getitem__, contained[at])), -abs(at - best)), default=None
         )

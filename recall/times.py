@@ -86,9 +86,9 @@ def _relative(asked: Sequence[str], at: int, today: date) -> Days | None:
     from datetime import timedelta
 
     word, before = asked[at], asked[at - 1] if at else ""
-    is_current, before_today = before == "this", today - timedelta(1)
+    is_current = before == "this"
     if word in ("today", "yesterday"):
-        return (today, today) if word == "today" else (before_today, before_today)
+        return (today - timedelta(word == "yesterday"),) * 2
     if word == "ago" and at > 1 and before in _UNITS:
         count = asked[at - 2]
         numbers = ("", "one", "two", "three", "four", "five", "six")
