@@ -150,7 +150,7 @@ def read_object(limit: int) -> bytes:
     try:
         while not os.isatty(0) and (left := min(wait, end - time.monotonic())) > 0:
             if not select.select([0], [], [], min(left, pause) if may_be_complete else left)[0]:
-                if not may_be_complete or _is_object(data):
+                if not may_be_complete or _is_json(data):
                     break
                 may_be_complete = False
                 continue
@@ -165,7 +165,7 @@ def read_object(limit: int) -> bytes:
             may_be_complete = data[-65_536:].rstrip()[-1:] == b"}"
             if may_be_complete and checked <= 4 * len(data):  # an object in small pieces is not parsed for each
                 checked += len(data)
-                if _is_object(data):
+                if _is_json(data):
                     break
     except OSError:  # stdin is closed, or cannot be read
         pass
@@ -174,9 +174,9 @@ def read_object(limit: int) -> bytes:
     return bytes(data)
 
 
-def _is_object(data: bytearray) -> bool:
+def _is_json(data: bytearray) -> bool:
     try:
-        json_text.loads(data.decode("utf-8", "replace"))
+        json_text.loads(data.decode("utf-8", "replace").removeprefix("\ufeff"))
     except json_text.InvalidJSON:
         return False
     return True

@@ -43,6 +43,7 @@ def main() -> int:
     """Run the command in `sys.argv`; returns the exit code: 0 done, 1 failed, 2 wrong usage, 130 interrupted."""
     files.find_no_program_here()
     plain = [word for word in sys.argv[1:] if not word.startswith("-")]
+    # A person has typed `hook`: no payload will come.
     is_typed = sys.stdin.isatty() and (len(plain) == 1 or sys.stdout.isatty())
     if plain[:1] == ["hook"] and not is_typed and not {"--help", "-h"}.intersection(sys.argv):
         return hook(plain[1:])  # loading the parser would take a twentieth of a bare start of Python
@@ -149,7 +150,7 @@ def hook(words: Sequence[str]) -> int:
     except Exception:  # the installation is being replaced
         return 0
     hook = Hook(agent, event, began)
-    is_printed = False
+    may_print = True
     most_bytes = 32_000_000  # a tool's event may contain the whole file that it wrote
     try:
         if os.environ.get("JOELCLAW_IN_MODEL"):  # a hook of the model that we run ourselves: record nothing
@@ -158,7 +159,7 @@ def hook(words: Sequence[str]) -> int:
             return 0
         hook.watch()
         text = hook.answer(stdin.read_object(most_bytes))
-        is_printed = True
+        may_print = False  # if printing fails, no other answer may follow
         _print_answer(text)
         hook.close()
         report_unknown_settings(hook.unknown_settings, quiet=True)
@@ -168,7 +169,7 @@ def hook(words: Sequence[str]) -> int:
         except BaseException:  # the disk is full or gone
             pass
         try:
-            if not is_printed:
+            if may_print:
                 hook.claim()
                 _print_answer(hook.empty())
         except BaseException:  # stdout is closed

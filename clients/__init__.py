@@ -16,8 +16,7 @@ NAMES = {
     "openclaw": "OpenClaw", "pi": "Pi", "claude": "Claude", "codex": "Codex", "gemini": "Gemini", "qwen": "Qwen",
     "copilot": "Copilot", "opencode": "OpenCode",
 }  # fmt: skip
-"""The name of each client with hooks of ours, which is its module's, and its class. OpenClaw's entries could also be
-pi's."""
+"""The name of each client with hooks of ours, which is its module's, and its class."""
 READ_ONLY = {"generic": "Generic"}
 """The same of clients whose sessions we only read."""
 _UNKNOWN = Client()
@@ -63,7 +62,10 @@ def entries_of(client: Client, line: dict[str, Any]) -> list[Entry]:
 
 
 def detect(lines: Iterable[object]) -> str:
-    """The name of the client that wrote these lines, or the agent named by lines in our own form; "" if unknown."""
+    """The name of the client that wrote these lines, or the agent named by lines in our own form; "" if unknown.
+
+    The clients are asked in alphabetical order: OpenClaw before pi, which would take its lines for its own.
+    """
     generic, names = row("generic"), keeping_files()
     for line in lines:
         if not isinstance(line, dict):

@@ -73,6 +73,7 @@ class Ranking:
         size = source.size()  # a cluster knows it only after the search
         smallness = SMALL_STORE / (size + SMALL_STORE)
         half = half_score(len(terms), size)
+        # The traits are read only for those that could score enough, whatever their kind.
         scores = {
             rowid: combined(found["bm25"], half, found["cosine"], MAX_MEANING, smallness)
             for rowid, found in candidates.items()
@@ -80,9 +81,9 @@ class Ranking:
         min_score = 0.05  # what scores less shares only common words with the query
         rowids = [rowid for rowid, score in scores.items() if score >= min_score]
         # Some document always contains one of the query's words. If the others are in none, it is about something else.
-        absent = source.absent(self._query_terms) if rowids else 1.0
-        known = 1 - absent * (1 - smallness)
-        if not rowids or (absent == 1 and max(scores.values()) * known < min_score):
+        missing = source.absent(self._query_terms) if rowids else 1.0
+        coverage = 1 - missing * (1 - smallness)
+        if not rowids or (missing == 1 and max(scores.values()) * coverage < min_score):
             return []
         segments = _segment_scores(source, rowids, terms)
         ranked = []
@@ -90,7 +91,7 @@ class Ranking:
             candidate = candidates[traits["rowid"]]
             raw = combined(candidate["bm25"], half, candidate["cosine"], _max_meaning(traits, smallness), smallness)
             boost = _boost(traits)
-            score = min(self._score(traits, raw, segments.get(traits["rowid"])) * boost, 1.0) * known
+            score = min(self._score(traits, raw, segments.get(traits["rowid"])) * boost, 1.0) * coverage
             ranked.append(Ranked(score, raw, boost, traits))
         ranked.sort(key=lambda entry: (-entry.score, -entry.traits["confirmed_at"], entry.traits["rowid"]))
         return raise_conclusions(ranked)
@@ -208,8 +209,8 @@ def raise_conclusions(ranked: Sequence[Ranked]) -> list[Ranked]:
     """The documents, best first, after each conclusion got the best score of the messages that it concludes.
 
     The last message of a turn of work concludes the six messages before it. In a conversation, a reply concludes the
-    question before it. A conclusion must have .8 of a message's own score: otherwise it is about something else. On
-    equal scores, conclusions and other messages of work come first, the later archived before the earlier.
+    question before it. A conclusion must have .8 of a message's own score: otherwise it is about something else. Of
+    equal scores, work and conclusions come first, the newest of them first.
     """
     by_row = {(entry.traits["session"], entry.traits["rowid"]): entry for entry in ranked}
     scores: dict[int, float] = {}
@@ -242,7 +243,7 @@ def restatement_factor(document: Document, asked: Sequence[str], scope: Scope) -
 
 def _repeats_question(text: str, asked: frozenset[str]) -> bool:
     """Whether a user's prompt adds hardly a word to the question, or a session's task contains most of it."""
-    text_words = set(words.split(text[5:])) - words.STOP_WORDS
+    text_words = set(words.split(text[len("user:") :])) - words.STOP_WORDS  # or "Task:"
     if text.startswith("user:"):
         return len(text_words - asked) <= 0.15 * len(text_words)
     wanted = asked - words.STOP_WORDS

@@ -308,6 +308,7 @@ class SessionStore:
         self._now = now
         self.db: apsw.Connection | None = None
         self.has_vectors = False
+        self._must_load_vectors = True
         self.faults: list[Fault] = []
         self.steps: list[fault_boundary] = []
         """The steps that began so far."""
@@ -318,7 +319,8 @@ class SessionStore:
 
         if self.db is None:
             self.db = sqlite.open_reading()
-        if not self.has_vectors and self.db is not None:
+        if self._must_load_vectors and self.db is not None:
+            self._must_load_vectors = False
             self.has_vectors = sqlite.load_vectors(self.db)
         return self.db
 

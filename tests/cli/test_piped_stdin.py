@@ -57,6 +57,11 @@ def test_an_object_ends_the_reading_of_a_pipe_that_stays_open(feed: Feed, parsed
     assert parsed == [len(b'{"a": {"b": 1}'), len(b'{"a": {"b": 1}}\n')]
 
 
+def test_a_byte_order_mark_is_no_reason_to_wait_for_more(feed: Feed) -> None:
+    feed([b'\xef\xbb\xbf{"a": 1}', b"never read"])
+    assert stdin.read_object(1000) == b'\xef\xbb\xbf{"a": 1}'
+
+
 @pytest.mark.parametrize("tail", [b"", b"\n", b" \t\r\n" * 20])
 def test_white_space_after_an_object_is_accepted(tail: bytes, feed: Feed) -> None:
     feed([b'{"a": 1}' + tail, b"never read"])
