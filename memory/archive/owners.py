@@ -58,12 +58,21 @@ def settle(
                     _note_copies(db, session, owner)
                 documents.renew_segments(db, session)
                 branches.mark_abandoned(db, session)
+        _note_whole_copies(db, shared if is_live else ())
         for session in again:
             sessions.read_again(db, session)
         for session in openings:
             _settle_opening(db, session, signatures=signatures)
     if later := [row for session in sorted(again) for row in read(session)]:
         settle(db, later, read, vectors=vectors, is_live=is_live)
+
+
+def _note_whole_copies(db: apsw.Connection, shared: Sequence[Shared]) -> None:
+    """Note that a running session is a fork of another, if it has copied all that the other has said."""
+    copied = [row[0] for row in shared]
+    for stored, claiming in {row[1:3] for row in shared}:
+        if sessions.first_episode_at(db, stored, copied) is None:
+            sessions.note_fork(db, claiming, stored)
 
 
 def _settle_opening(db: apsw.Connection, session: str, *, signatures: bool) -> None:

@@ -15,8 +15,11 @@ def is_compaction(entry: dict[str, Any]) -> bool:
     return entry.get("subtype") == "compact_boundary"
 
 
-def drive(run: Run, prompts: list[str]) -> None:
-    """Send each prompt after the previous result; an earlier prompt would join the running turn."""
+ARGUMENTS = ("-p", "--verbose", "--model", "claude-sonnet-4-5", "--allowedTools", "Agent,Bash,Edit,Read,Write")
+
+
+def configure(run: Run) -> None:
+    """Use the mock as model, and nothing else from the network."""
     merge_json(run.home / ".claude.json", {"hasCompletedOnboarding": True})
     run.set_env(
         ANTHROPIC_BASE_URL=run.url,
@@ -28,8 +31,12 @@ def drive(run: Run, prompts: list[str]) -> None:
         DISABLE_TELEMETRY="1",
         DISABLE_ERROR_REPORTING="1",
     )
-    argv = [run.command, "-p", "--verbose", "--model", "claude-sonnet-4-5", "--allowedTools", "Bash,Edit,Read,Write"]
-    argv += ["--input-format", "stream-json", "--output-format", "stream-json"]
+
+
+def drive(run: Run, prompts: list[str]) -> None:
+    """Send each prompt after the previous result; an earlier prompt would join the running turn."""
+    configure(run)
+    argv = [run.command, *ARGUMENTS, "--input-format", "stream-json", "--output-format", "stream-json"]
     child = Child(run, argv, stdin=True)
     try:
         for prompt in prompts:

@@ -37,16 +37,23 @@ def is_compaction(entry: dict[str, Any]) -> bool:
     return entry.get("type") == "compacted"
 
 
-def drive(run: Run, prompts: list[str]) -> None:
-    """Bypass the trust question for hooks."""
+FLAGS = ("--skip-git-repo-check", "--json", "--dangerously-bypass-hook-trust")
+
+
+def configure(run: Run) -> None:
+    """Use the mock as model."""
     (run.home / ".codex").mkdir(exist_ok=True)
     window, limit = run.limits["contextWindow"], run.limits["autoCompactAt"]
     profile = PROFILE.format(window=window, limit=limit, url=run.url)
     (run.home / ".codex" / "mock.config.toml").write_text(profile, encoding="utf-8")
     run.set_env(MOCK_KEY=KEY)
+
+
+def drive(run: Run, prompts: list[str]) -> None:
+    """Bypass the trust question for hooks."""
+    configure(run)
     first = [run.command, "exec", "--profile", "mock"]
-    flags = ["--skip-git-repo-check", "--json", "--dangerously-bypass-hook-trust"]
     try:
-        run.each([*first, *flags], lambda session: [*first, "resume", *flags, session or "--last"], prompts)
+        run.each([*first, *FLAGS], lambda session: [*first, "resume", *FLAGS, session or "--last"], prompts)
     finally:
         run.copy_transcripts(".codex/sessions/**/rollout-*.jsonl")

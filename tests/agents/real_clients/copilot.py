@@ -15,8 +15,8 @@ def is_compaction(entry: dict[str, Any]) -> bool:
     return entry.get("type") == "session.compaction_complete" and entry["data"].get("success") is True
 
 
-def drive(run: Run, prompts: list[str]) -> None:
-    """Allow every tool."""
+def configure(run: Run) -> None:
+    """Use the mock as model."""
     config = run.home / ".copilot" / "config.json"
     if not config.exists():  # it adds a comment
         merge_json(config, {"trusted_folders": [str(run.workdir)], "banner": "never"})
@@ -29,6 +29,11 @@ def drive(run: Run, prompts: list[str]) -> None:
         COPILOT_PROVIDER_MAX_PROMPT_TOKENS=str(run.limits["contextWindow"]),
         COPILOT_PROVIDER_MAX_OUTPUT_TOKENS=str(run.limits["output"]),
     )
+
+
+def drive(run: Run, prompts: list[str]) -> None:
+    """Allow every tool."""
+    configure(run)
     base = [run.command, "--allow-all-tools", "--allow-all-paths"]
     try:
         run.each([*base, "-p"], lambda _session: [*base, "--continue", "-p"], prompts)

@@ -16,8 +16,8 @@ def is_compaction(entry: dict[str, Any]) -> bool:
     return entry.get("subtype") == "chat_compression"
 
 
-def drive(run: Run, prompts: list[str]) -> None:
-    """Allow every tool."""
+def configure(run: Run) -> None:
+    """Use the mock as model."""
     model = {"name": "mock-1", "generationConfig": {"contextWindowSize": run.limits["contextWindow"]}}
     settings = {
         "general": {"enableAutoUpdate": False},
@@ -28,6 +28,11 @@ def drive(run: Run, prompts: list[str]) -> None:
     }
     merge_json(run.home / ".qwen" / "settings.json", settings)
     run.set_env(OPENAI_API_KEY=KEY, OPENAI_BASE_URL=run.url + "/v1", OPENAI_MODEL="mock-1")
+
+
+def drive(run: Run, prompts: list[str]) -> None:
+    """Allow every tool."""
+    configure(run)
     base = [run.command, "--yolo", "--output-format", "stream-json"]
     try:
         run.each([*base, "-p"], lambda session: [*base, "--resume", session or "", "-p"], prompts)
