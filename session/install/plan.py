@@ -41,7 +41,7 @@ def receipt_of(path: str) -> dict[str, Any]:
 
 
 class Plan:
-    """One file of a client: its bytes now (`before`) and as planned (`after`); None stands for no file.
+    """One file of a client: its bytes now (`before`) and as planned (`after`), None if there is no file.
 
     `target` is the file that `path` links to, if it is a link; `missing_folders` have to be created for it. `receipt`
     is from the last installation, `new_receipt` will be stored, if it is not empty. `backs_up`: whether the file holds
@@ -215,7 +215,7 @@ def installed_in(client: Settings, path: str) -> list[Entry]:
 
 
 def installation_row(client: Settings, project: bool) -> dict[str, Any]:
-    """A client in one scope for `--list`. `installed` is None if its file cannot be read."""
+    """A client in a scope for `--list`. `installed` is None if its file cannot be read."""
     path = client.path(project=project)
     row: dict[str, Any] = {
         "agent": client.name, "scope": "project" if project else "user", "path": path, "installed": False,
