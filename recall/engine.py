@@ -10,7 +10,7 @@
 from __future__ import annotations
 
 from core import TYPE_CHECKING, clock, words
-from core.store import branches, sessions
+from core.store import sessions
 from core.store.documents import ABANDONED
 from core.store.search import LocalCandidates
 from core.store.sqlite import COLLECTIONS
@@ -102,7 +102,7 @@ class _Recall:
         self.dropped: list[tuple[Ranked, list[str]]] = []
         self.most = self.limit  # documents and calls to fetch, each
         self.rows: dict[str, int] = {}  # of the messages of work among the hits, by id
-        self.prompts: dict[str, list[branches.Mark]] = {}  # of the sessions in the hits
+        self.prompts: dict[str, list[tuple[int, int]]] = {}  # of the sessions in the hits
 
     def result(self) -> dict[str, Any]:
         """The result of the contract, with the keys `semantic`, `preferredProject` and `fallback` added."""
@@ -313,16 +313,17 @@ class _Recall:
 
     def _exchange(self, passage: CallMatch | Hit) -> object:
         """What identifies the exchange that a call or a message of work belongs to; None if that is unknown."""
-        if self.most == self.limit:
-            return None
         if isinstance(passage, dict):
-            session, at, is_abandoned = passage["session"], self.rows.get(passage["id"], 0), passage["isAbandoned"]
+            end = self.rows.get(passage["id"], 0)
+            session, part, is_abandoned = passage["session"], 1, passage["isAbandoned"]
         else:
-            session, at, is_abandoned = passage.call["session"], passage.call["number"] - 1, passage.is_abandoned
+            end = passage.call["number"] - 1
+            session, part, is_abandoned = passage.call["session"], 0, passage.is_abandoned
+        if self.most == self.limit or (part and not end):
+            return None
         if session not in self.prompts:
-            self.prompts[session] = branches.prompts(self.db, session)
-        kind = 1 if isinstance(passage, dict) else 0
-        prompt = max((mark for mark in self.prompts[session] if mark[kind] <= at), default=None)
+            self.prompts[session] = sessions.prompts(self.db, session)
+        prompt = max((mark for mark in self.prompts[session] if mark[part] <= end), default=None)
         return (session, prompt, is_abandoned) if prompt else None
 
     def _fitted(self, groups: Sequence[list[CallMatch | Hit]], names: QueryNames, used: int) -> list[Hit]:

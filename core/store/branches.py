@@ -41,12 +41,6 @@ def rewinds(db: apsw.Connection, session: str) -> list[Rewind]:
     return [((begin[0], begin[1]), (target[0], target[1])) for begin, target in stored]
 
 
-def prompts(db: apsw.Connection, session: str) -> list[Mark]:
-    """The marks of a session's prompts, in order."""
-    query = "SELECT calls, episode FROM node WHERE session_id = ? AND is_prompt ORDER BY episode"
-    return [(int(number), int(row)) for number, row in db.execute(query, (session,))]
-
-
 class Node:
     """An entry in the tree of a session, with the ids of its episodes and the keys of its calls."""
 
@@ -132,7 +126,9 @@ def _taken_back(db: apsw.Connection, session: str, node: Node, found: Sequence[R
             return None
     else:
         live = live_ranges(found)
-        taken = [mark for mark in prompts(db, session) if any(begin[1] < mark[1] <= end[1] for begin, end in live)]
+        taken = [
+            mark for mark in sessions.prompts(db, session) if any(begin[1] < mark[1] <= end[1] for begin, end in live)
+        ]
         if node.turns > len(taken):
             return None
         first = taken[-node.turns]

@@ -34,6 +34,12 @@ def by_id(db: apsw.Connection, identifier: str) -> Session | None:
     return fetch_one(db, f"{_KNOWN} AND id = ?", (identifier,), _session)
 
 
+def prompts(db: apsw.Connection, session: str) -> list[tuple[int, int]]:
+    """For each prompt of a session, in order: the number of the last call and the row of the last episode up to it."""
+    query = "SELECT calls, episode FROM node WHERE session_id = ? AND is_prompt ORDER BY episode"
+    return list(db.execute(query, (session,)))
+
+
 def ancestors(db: apsw.Connection, identifier: str, kinds: Sequence[str] = ("fork", *STARTED)) -> list[str]:
     """A session and those from which it descends, up through sessions of these kinds, the nearest first."""
     found = [identifier]
