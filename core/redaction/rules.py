@@ -87,6 +87,19 @@ SHAPES = tuple(
          r"(?i)(?<![a-z])(?:accounts|pk|wallet\(|(?:private|secret|deployer|wallet|signer|owner|admin|operator|relayer)"
          r"[ _-]?(?:key|pk))(?:s|_[a-z]{2,20})?[\"'`]?(?:[ \t]{0,3}(?:is|was|=>?|:|,|\())?[ \t\[\"'`]{0,4}"
          r"(0x[0-9a-f]{64})(?![0-9a-f])"),
+        # after `Bearer` or `Basic`, unless it is a word: "basic authentication"
+        ("authorization", "bearer|basic", r"(?i:b(?<![a-z0-9]b)(?:earer|asic)[ \t]{1,4})"
+         r"((?=[A-Za-z._~+/=-]*\d)[A-Za-z0-9._~+/=-]{12,}+"
+         r"|(?=[a-z._~+/=-]*[A-Z])(?![A-Z][a-z._~+/=-]*(?![A-Za-z0-9._~+/=-]))[A-Za-z._~+/=-]{16,}+)"),
+        # the words of a wallet, and the recovery codes below a heading
+        ("secret", "mnemonic|phrase",
+         r"(?i:mnemonic|(?:seed|recovery)[ _-]?phrase)[\"']?(?: is|[ \t]*[:=])\s{0,8}[\"'`]?"
+         r"(?!(?:[a-z]+ ){0,23}(?:the|these|words|are|your|for|from|with|and)\b)"  # of sentences, never of wallets
+         r"((?:[a-z]{3,8} ){11}(?:(?:[a-z]{3,8} ){12})?[a-z]{3,8})(?=[\"'`.]|\s*+\Z|[ \t]*+\n)"),
+        ("secret", "recovery code|backup code",
+         r"(?i)(?:recovery|backup)[ -]codes?[^\n]{0,80}:[ \t*]*\n\s*(?=[^:]{0,24}?(?:\d[a-z]|\d{4} \d{4}))"
+         r"([a-z\d]{4,10}(?:[- ][a-z\d]{4,10}){0,3}"
+         r"(?:[ \t]*\n(?=[a-z -]*\d)[a-z\d]{4,10}(?:[- ][a-z\d]{4,10}){0,3}(?=\s|\Z)){1,15})"),
         ("password", ":5432:",
          r"(?m)(?:^|(?<=[\s\"']))[^\s:#\"']{1,128}:5432:[^\s:]{1,64}:[^\s:]{1,64}:([^\s:\"']{3,128})(?=[\s\"']|$)"),
     )

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from core import TYPE_CHECKING
 from core.redaction import MARK, MIN_TOKEN, compiled
-from core.redaction.rules import FORMS, GROUPED, SHAPES
+from core.redaction.rules import FORMS, SHAPES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -66,36 +66,7 @@ def find_formed(text: str, clues: Clues) -> list[Span]:
             is_token = len(numbers) > 1 and len("".join(numbers)) > 2  # not `svc-account-2024`
             if is_strong(text[start:end]) and (is_token or (text[start:end].isalnum() and len("".join(numbers)) > 7)):
                 spans.append((start, end, kind))
-    if not anchors.isdisjoint(GROUPED):
-        spans += _find_groups(text)
-    if "bearer" in anchors or "basic" in anchors:
-        spans += _find_headers(text)
     return spans + _find_pairs(text) if not anchors.isdisjoint(("cookie", "auth")) else spans
-
-
-def _find_headers(text: str) -> list[Span]:
-    """What follows `Bearer` or `Basic`, if it is not prose: "basic authentication"."""
-    header = r"(?i:b(?<![a-z0-9]b)(?:earer|asic)[ \t]{1,4})([A-Za-z0-9._~+/=-]{8,}+)"
-    spans: list[Span] = []
-    for start, end, kind in _find_matches(text, "authorization", header):
-        value = text[start:end]
-        is_word = DIGITS.isdisjoint(value) and (len(value) < 16 or value.islower() or value.istitle())
-        if len(value) >= 12 and not is_word:
-            spans.append((start, end, kind))
-    return spans
-
-
-def _find_groups(text: str) -> list[Span]:
-    """The words of a wallet, the recovery codes below a heading, and app passwords in groups of four letters."""
-    forms = (
-        r"(?i:mnemonic|(?:seed|recovery)[ _-]?phrase)[\"']?(?: is|[ \t]*[:=])\s{0,8}[\"'`]?"
-        r"((?:[a-z]{3,8} ){11}(?:(?:[a-z]{3,8} ){12})?[a-z]{3,8})(?=[\"'`.]|\s*+\Z|[ \t]*+\n)",
-        r"(?i)(?:recovery|backup)[ -]codes?[^\n]{0,80}:[ \t*]*\n\s*(?=[^:]{0,24}?(?:\d[a-z]|\d{4} \d{4}))"
-        r"([a-z\d]{4,10}(?:[- ][a-z\d]{4,10}){0,3}"
-        r"(?:[ \t]*\n(?=[a-z -]*\d)[a-z\d]{4,10}(?:[- ][a-z\d]{4,10}){0,3}(?=\s|\Z)){1,15})",
-    )
-    spans = [span for form in forms for span in _find_matches(text, "secret", form)]
-    return [(start, end, kind) for start, end, kind in spans if not is_prose(text[start:end])]
 
 
 def _at_boundary(beginning: str) -> str:
@@ -139,9 +110,7 @@ def _find_private_keys(text: str) -> list[Span]:
 
 def _find_pairs(text: str) -> list[Span]:
     """The values in a header's pairs that are random or named after a session, a login, a token or a signature."""
-    secrets = (
-        "sess", "sid", "auth", "token", "jwt", "csrf", "xsrf", "login", "remember", "response", "signature",
-    )  # fmt: skip
+    secrets = "sess sid auth token jwt csrf xsrf login remember response signature".split()
     header = r"(?i)(?:(?:set-)?(cookie)[\"'\\]{0,3}[:=,]|authorization[\"'\\]{0,3}[:=][ \t\"']{0,4}[a-z0-9-]+ )[^\n]*"
     pair = compiled(r"(?<![^\s;:\"',])([A-Za-z0-9_.$-]{1,64})=\"?([^\s;,\"']{1,4096})")
     spans: list[Span] = []
