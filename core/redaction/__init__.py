@@ -298,7 +298,7 @@ def _find_plain(text: str, clues: Clues) -> list[Span]:
     if assigned:
         spans += find_assigned(text, assigned)
     spans += prose.find_in_prose(text, lower, others, clues)
-    if assigned or others or not anchors.isdisjoint((*rules.CALLS, "identified", "secret")):
+    if assigned or others or not anchors.isdisjoint((*rules.CALLS, "secret")):
         from core.redaction.structured import find_structured
 
         spans += find_structured(text, lower, sorted(assigned + others))

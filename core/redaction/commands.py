@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from core import TYPE_CHECKING, shell_command
 from core.names import is_file
-from core.redaction import MARK, compiled
+from core.redaction import compiled
 from core.redaction.assignments import is_described
 from core.redaction.names import family
-from core.redaction.rules import ANNOUNCING, COMMANDS, FED, PATTERNS, PRINTING, VALUE
+from core.redaction.rules import ANNOUNCING, COMMANDS, PATTERNS, PRINTING, VALUE
 from core.redaction.tokens import Span, is_made_up, is_placeholder
 
 if TYPE_CHECKING:
@@ -39,8 +39,6 @@ def find_in_commands(text: str, anchors: set[str]) -> list[Span]:
     for words in compiled(r"secrets set ([^\n]{0,2000})").finditer(text) if "secrets set " in text else ():
         for setting in compiled(rf"[A-Za-z_]\w{{0,63}}={VALUE}").finditer(text, *words.span(1)):
             _add(setting, "secret", spans)
-    if "|" in text and not anchors.isdisjoint(FED):
-        _add_piped(text, spans)
     return spans
 
 
@@ -91,26 +89,6 @@ def _is_secret(value: str) -> bool:
         return False
     ports = r"[\d.-]+:(?:[\d.-]+:)*[\d.-]{1,5}(?:/|\Z)"  # `3306:3306`, `127.0.0.1:53:53/udp`
     return not compiled(ports).match(value) and not (value.isalpha() and value.isupper())
-
-
-def _add_piped(text: str, spans: list[Span]) -> None:
-    """Add what `echo` or `printf` pipes to a command that reads a password: the last of its words."""
-    piped = (
-        r"(?:e(?<![\w-]e)cho|p(?<![\w-]p)rintf)[ \t]([^\n|]{1,240})\|[ \t]*(?:"
-        r"[^\n|;&]{0,100}?(?:--password-stdin|sudo -S|--passphrase-fd|--with-token"
-        r"|secret create[ \t][^\n|]{0,200}? -(?![\w-]))"
-        r"|(?:(?:sudo|ssh|chroot|docker|podman|kubectl)[ \t](?:[^\n|;&]{0,80}?[ \t])?)?[\"']?(?:/[a-z/]*bin/)?"
-        r"([a-z]{0,4}passwd|cryptsetup|kinit)(?![\w./-]))"
-    )
-    for match in compiled(piped).finditer(text):
-        given = match.group(1).rstrip()
-        quote = given[-1:] if given[-1:] in ("'", '"') else ""
-        value = given[:-1].rpartition(quote)[2] if quote else given.rpartition(" ")[2]
-        if match.group(2) == "chpasswd":
-            value = value.rpartition(":")[2]
-        if value and MARK not in given and ";" not in value and "%s" not in value and _is_secret(value):
-            start = match.start(1) + given.rindex(value)
-            spans.append((start, start + len(value), "password"))
 
 
 _NAMES = r"\bkeys\b|to_entries.*\.key\W*\Z|\.(?:name|id)\W*\Z|\A(?:[^.]*\.)?metadata\b(?!.*\.data)|^policy$"

@@ -81,6 +81,10 @@ SHAPES = tuple(
         # A password that contains a `/`: the characters before the slash are no port.
         ("url-password", "://",
          r"://[^\s/@:\"'<>\[]{0,128}:(?!\d*/)([^\s@/\"'<>]{1,128}/[^\s@\"'<>]{1,256})@(?=[\w.-]+(?:[:/?\s\"',)]|\Z))"),
+        # a token instead of a user, not a name with a number: `svc-account-2024`
+        ("url-password", "://",
+         r"://(?=[\d_-]*[A-Za-z])((?:(?=[\w-]*?\d[A-Za-z_-]+\d)(?=(?:[A-Za-z_-]*\d){3})"
+         r"|(?=(?:[A-Za-z]*\d){8}[A-Za-z\d]*[:@]))[\w-]{16,300})(?::[^\s/@]{0,100})?@(?!\S{0,40}ingest)"),
         ("url-password", "@tcp(", r"(?<![\w.-])[\w.-]{1,64}:([^\s:@\"'/\]]{1,128})@tcp\("),
         # of a wallet; by itself such a number is the hash of a block or a transaction
         ("private-key", "0x",
@@ -100,6 +104,10 @@ SHAPES = tuple(
          r"(?i)(?:recovery|backup)[ -]codes?[^\n]{0,80}:[ \t*]*\n\s*(?=[^:]{0,24}?(?:\d[a-z]|\d{4} \d{4}))"
          r"([a-z\d]{4,10}(?:[- ][a-z\d]{4,10}){0,3}"
          r"(?:[ \t]*\n(?=[a-z -]*\d)[a-z\d]{4,10}(?:[- ][a-z\d]{4,10}){0,3}(?=\s|\Z)){1,15})"),
+        # a statement in SQL; in small letters it begins with a verb
+        ("password", "identified",
+         r"(?:IDENTIFIED|(?:create|alter|grant) [^;]{0,160}?identified)(?i: +(?:with +\S{1,64} +)?by[ \t]{1,4}"
+         r"(?:password )?)(?:(\\{0,3}[\"'`])((?:(?!\1)[^\n]){1,240})\1|((?=[^\s;]*\d)[^\s\"'<>,;)}\\]{1,240}))"),
         ("password", ":5432:",
          r"(?m)(?:^|(?<=[\s\"']))[^\s:#\"']{1,128}:5432:[^\s:]{1,64}:[^\s:]{1,64}:([^\s:\"']{3,128})(?=[\s\"']|$)"),
     )
@@ -170,6 +178,7 @@ COMMANDS = tuple(
 The anchors of a row are the words that it needs, or else the programs.
 """
 _BELOW = r"[^\n]{0,400}\n[ \t]*((?![/.{\[<-])(?=[^\s]*\d)(?=[^\s]*[A-Za-z])\S{6,240})[ \t]*(?=\n|\Z)"
+_PIPED = r"(?:e(?<![\w-]e)cho|p(?<![\w-]p)rintf)[ \t](?:[^\n|]{0,240}?[ \t])?"
 PATTERNS = tuple(
     (kind, tuple(anchors.split("|")), pattern)
     for kind, anchors, pattern in (
@@ -180,6 +189,13 @@ PATTERNS = tuple(
         # what a command is given instead of a file
         ("secret", "<<<", r"(?m)^[^\n]{0,160}?(?i:secret|passw|passphrase|login|token|kinit|cryptsetup)[^\n]{0,160}?"
          rf"<<<[ \t]{{0,3}}(?:\$(?='))?{VALUE}"),
+        # what `echo` pipes to a command that reads a password
+        ("password", "--password-stdin|sudo -s |--passphrase-fd|--with-token|passwd|cryptsetup|kinit|secret create",
+         rf"{_PIPED}{VALUE}[ \t]*\|[ \t]*(?:[^\n|;&]{{0,100}}?(?:--password-stdin|sudo -S|--passphrase-fd|--with-token"
+         r"|secret create[ \t][^\n|]{0,200}? -(?![\w-]))"
+         r"|(?:(?:sudo|ssh|chroot|docker|podman|kubectl)[ \t](?:[^\n|;&]{0,80}?[ \t])?)?[\"']?(?:/[a-z/]*bin/)?"
+         r"(?:(?!chp)[a-z]{0,4}passwd|cryptsetup|kinit)(?![\w./-]))"),
+        ("password", "chpasswd", rf"{_PIPED}(?:{_USER_PAIR}|{VALUE})[ \t]*\|[^\n|;&]{{0,100}}?\bchpasswd(?![\w./-])"),
         # what a command prints on the line below
         ("secret", "secret", r"(?m)^(?=[^\n]{0,800}secret)[^\n]{0,400}?(?:base64 (?:-d|--decode|-D)|versions access)"
          + _BELOW),
@@ -189,18 +205,7 @@ PATTERNS = tuple(
     )
 )  # fmt: skip
 """(kind, anchors, pattern): what commands take or print, as in `SHAPES`."""
-FED = (
-    "--password-stdin",
-    "sudo -s ",
-    "--passphrase-fd",
-    "--with-token",
-    "passwd",
-    "cryptsetup",
-    "kinit",
-    "secret create",
-)
-"""What reads a secret from a pipe."""
-OF_COMMANDS = frozenset((*FED, "secret", "::set-output", "::save-state")).union(
+OF_COMMANDS = frozenset(("secret", "::set-output", "::save-state")).union(
     *(anchors for _, anchors, _ in PATTERNS), *(needed or programs for programs, needed, _ in COMMANDS)
 )
 """The anchors of everything that `core.redaction.commands` finds."""

@@ -40,8 +40,6 @@ def find_structured(text: str, lower: str, names: list[Name]) -> list[Span]:
     spans = _in_fields(text, lower, names) + _in_columns(text, names)
     if any(map(text.__contains__, CALLS)):
         spans += _in_calls(text)
-    if "identified " in lower:
-        spans += _in_sql(text, lower)
     if names and "values" in lower:
         spans += _in_inserts(text, lower)
     if "Secret" in text:
@@ -94,20 +92,6 @@ def _in_calls(text: str) -> list[Span]:
             value = match.group(2).rstrip("\\")
             if " " not in value and is_described(value, "password"):
                 spans.append((match.start(2), match.start(2) + len(value), "password"))
-    return spans
-
-
-def _in_sql(text: str, lower: str) -> list[Span]:
-    """The passwords of `IDENTIFIED BY`."""
-    spans: list[Span] = []
-    identified = rf"(?i)identified +(?:with +\S{{1,64}} +)?by[ \t]{{1,4}}(?:password )?(?:{_VALUE})"
-    for match in compiled(identified).finditer(text):
-        group = match.lastindex or 0
-        value = match.group(group).rstrip(";,)")
-        head = lower[max(0, match.start() - 160) : match.start()]
-        is_statement = text[match.start()] == "I" or any(word in head for word in ("create ", "alter ", "grant "))
-        if is_statement and (group == 2 or any(map(str.isdigit, value))) and not is_placeholder(value):
-            spans.append((match.start(group), match.start(group) + len(value), "password"))
     return spans
 
 

@@ -59,13 +59,6 @@ def find_formed(text: str, clues: Clues) -> list[Span]:
     for kind, starts, pattern in SHAPES:
         if not anchors.isdisjoint(starts):
             spans += _find_matches(text, kind, pattern)
-    if "://" in anchors:
-        user = r"://([\w-]{16,300})(?::[^\s/@]{0,100})?@(?!\S{0,40}ingest)"
-        for start, end, kind in _find_matches(text, "url-password", user):
-            numbers = compiled("[0-9]+").findall(text[start:end])
-            is_token = len(numbers) > 1 and len("".join(numbers)) > 2  # not `svc-account-2024`
-            if is_strong(text[start:end]) and (is_token or (text[start:end].isalnum() and len("".join(numbers)) > 7)):
-                spans.append((start, end, kind))
     return spans + _find_pairs(text) if not anchors.isdisjoint(("cookie", "auth")) else spans
 
 
