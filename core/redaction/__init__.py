@@ -43,10 +43,9 @@ _ENCODED = frozenset(sign for sign in _SIGNS if sign.isascii())
 
 _ANCHORS = frozenset(
     (
-        *(*KEYWORDS, *rules.GROUPED, *rules.LOGINS, *rules.CALLS, *FOREIGN, *_ESCAPES, *_ENCODED, *rules.OF_COMMANDS),
+        *(*KEYWORDS, *rules.LOGINS, *rules.CALLS, *FOREIGN, *_ESCAPES, *_ENCODED, *rules.OF_COMMANDS),
         *(beginning for _, beginnings, _ in rules.FORMS for beginning in beginnings),
         *(anchor for _, anchors, _ in rules.SHAPES for anchor in anchors),
-        "-----BEGIN",
     )
 )
 """Every text with a secret that no random token and no login shows contains one of these."""
@@ -54,7 +53,7 @@ _EXACT = frozenset(anchor for anchor in _ANCHORS if anchor != anchor.lower())
 _PHRASES = {anchor: max(anchor.split(), key=len) for anchor in _ANCHORS if len(anchor.split()) > 1 or anchor == " / "}
 """Anchors of several words, and the word of each that is searched first."""
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyz ,.;()\n")
-_PLAIN_WORDS = frozenset(filter(_PLAIN.issuperset, _ANCHORS)) - frozenset(rules.GROUPED)
+_PLAIN_WORDS = frozenset(filter(_PLAIN.issuperset, _ANCHORS)) - {"mnemonic", "phrase"}  # plain words follow these
 """Anchors among nothing but plain words and a little punctuation announce no secret."""
 
 _SEPARATORS = bytes(code if chr(code).isalnum() else 32 for code in range(128)) + b" " * 128

@@ -157,7 +157,10 @@ def _value_after(text: str, lower: str, start: int, end: int, kind: str) -> tupl
     """The value after the name at start..end; NOTHING if there is none."""
     if text[end + 1 : end + 2].isdigit() and text[end + 2 : end + 3] == " " and kind in ("password", "secret"):
         return _value_at(text, end + 3, "password")  # the settings of a router say how it is stored: `secret 5 …`
-    at, linked = _after_name(text, end, kind)
+    linked = text.startswith(("'s ", "’s "), end)  # "the password's …"
+    at = end + 3 * linked
+    at += not linked and text[at] in "\"'`*)" and text[at + 1 : at + 2] in " ,\t"  # "the `password` is …"
+    at += kind in LOOSE and text[at : at + 1] == ","
     is_stated = _is_stated(text, lower, start)
     first = lower[at : at + 24].lstrip(" \t").partition(" ")[0]
     if first.isalpha() and not (is_stated or linked or first in _WORDS["links"] or first in _WORDS["openers"]):
@@ -207,15 +210,6 @@ def _value_on_next_line(text: str, at: int, kind: str) -> tuple[int, int]:
     at = text.index(value, stop)
     fits = " " not in value and is_password and is_described(value, kind)
     return (at, at + len(value)) if fits else NOTHING
-
-
-def _after_name(text: str, at: int, kind: str) -> tuple[int, bool]:
-    """The start of the words after a name, and whether the first is the value: "password's …"."""
-    if text.startswith(("'s ", "’s "), at):
-        return at + 3, True
-    if text[at] in "\"'`*)" and text[at + 1 : at + 2] in " ,\t":
-        at += 1  # "the `password` is …"
-    return at + (kind in LOOSE and text[at : at + 1] == ","), False
 
 
 def _linked_value(text: str, lower: str, name: Name, words: list[tuple[int, str]], *, linked: bool) -> tuple[int, int]:

@@ -11,8 +11,6 @@ NAME_PARTS = (*ANNOUNCING, "kennwort", "sig", "_salt", "psk", "_pat")
 """Every name that announces a secret contains one of these."""
 KEYWORDS = (*NAME_PARTS, "cookie", "bearer", "basic", "identified")
 """A text that has nothing but plain words around these contains no secret."""
-GROUPED = ("mnemonic", "phrase", "recovery code", "backup code")
-"""Headings of secrets that are written as groups of words or characters."""
 LOGINS = tuple(
     "creds|credentials|login|logins |log in |logged in |logging in |sign in |zugang|accès|identifiants|credencia|acceso"
     "|/pass|:pass|ssh into|ssh to|test account|test user|demo user|admin user| / ".split("|")
@@ -65,9 +63,17 @@ FORMS = tuple(
     )
 )  # fmt: skip
 """(kind, beginnings, rest): the pattern of what follows a beginning."""
+_GAP = r"(?:[\s\"'+,]|\\[nrt\\])"
+_KEY_LABEL = r"(?:[A-Z0-9]{1,12} ){0,4}PRIVATE KEY(?: BLOCK)?-----"
 SHAPES = tuple(
     (kind, tuple(anchors.split("|")), pattern)
     for kind, anchors, pattern in (
+        # a block of PEM. The body of one that was cut off consists of header lines (RFC 1421) and runs of base64: 16
+        # characters or more, so that the prose after the cut stays; the last may be shorter if it ends the text
+        ("private-key", "-----BEGIN",
+         rf"-----BEGIN {_KEY_LABEL}(?:(?:(?!-----BEGIN)[\s\S]){{0,20000}}?-----END {_KEY_LABEL}"
+         rf"|(?:{_GAP}{{0,8}}(?:Proc-Type|DEK-Info|Version|Comment): ?[^\n\\]{{0,120}})*+"
+         rf"(?:{_GAP}{{0,40}}+(?:[A-Za-z0-9+/]{{16,}}+=*+|[A-Za-z0-9+/]{{1,15}}+(?:=+|\Z)))++)"),
         ("url-password", "jdbc:oracle:", r"jdbc:oracle:\w{1,9}:[\w.$-]{1,64}/([^\s@\"'/]{3,128})@"),
         ("telegram-token", ":AA",
          r"(?:(?<![A-Za-z0-9])|(?<=bot)|(?<=\\[nrt]))[0-9]{8,10}:AA[A-Za-z0-9_-]{33}(?![A-Za-z0-9_-])"),

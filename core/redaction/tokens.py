@@ -54,8 +54,6 @@ def find_formed(text: str, clues: Clues) -> list[Span]:
         for beginning in beginnings:
             if beginning in anchors:
                 spans += _find_matches(text, kind, _at_boundary(beginning) + rest)
-    if "-----BEGIN" in anchors:
-        spans += _find_private_keys(text)
     for kind, starts, pattern in SHAPES:
         if not anchors.isdisjoint(starts):
             spans += _find_matches(text, kind, pattern)
@@ -81,24 +79,6 @@ def _find_matches(text: str, kind: str, pattern: str) -> list[Span]:
         for start, end in spans
         if not is_placeholder(text[start:end]) and (end - start < 17 or len(set(text[end - 12 : end])) > 1)
     ]
-
-
-def _find_private_keys(text: str) -> list[Span]:
-    """Each PEM block of a private key.
-
-    The body of a block that was cut off consists of header lines (RFC 1421) and runs of base64. A run has 16 characters
-    or more, so that the prose after the cut stays; the last line may be shorter if it ends the text or is padded.
-    """
-    label = r"(?:[A-Z0-9]{1,12} ){0,4}PRIVATE KEY(?: BLOCK)?-----"
-    gap = r"(?:[\s\"'+,]|\\[nrt\\])"
-    block = (
-        rf"-----BEGIN {label}(?:(?:(?!-----BEGIN)[\s\S]){{0,20000}}?-----END {label}"
-        rf"|(?:{gap}{{0,8}}(?:Proc-Type|DEK-Info|Version|Comment): ?[^\n\\]{{0,120}})*+"
-        rf"(?:{gap}{{0,40}}+(?:[A-Za-z0-9+/]{{16,}}+=*+|[A-Za-z0-9+/]{{1,15}}+(?:=+|\Z)))*+)"
-    )
-    min_chars = 43 + 16  # of the first line and of a run
-    matches = compiled(block).finditer(text)
-    return [(*match.span(), "private-key") for match in matches if len(match.group()) >= min_chars]
 
 
 def _find_pairs(text: str) -> list[Span]:
