@@ -59,7 +59,7 @@ _PLAIN_WORDS = frozenset(filter(_PLAIN.issuperset, _ANCHORS)) - {"mnemonic", "ph
 _SEPARATORS = bytes(code if chr(code).isalnum() else 32 for code in range(128)) + b" " * 128
 _patterns: dict[str, re.Pattern[str]] = {}
 _index: dict[str, list[str]] = {}
-"""The anchors of one word by the longest run of letters and digits in them."""
+"""The anchors by their longest run of letters."""
 _harmless_words: set[str] = set()
 """Words of earlier texts that announce nothing: a session repeats most of its words."""
 
@@ -184,7 +184,7 @@ def _anchors_in(lower: str, words: set[str]) -> set[str]:
     fresh = f" {' '.join(words)} "
     low = fresh.lower()
     likely: Iterable[str] = (*_ANCHORS, *_PHRASES.values())
-    if len(low) > 1_000:  # only those of which the longest run of letters and digits is in the text
+    if len(low) > 1_000:  # only those whose longest run is in the text
         if not _index:
             for anchor in likely:
                 run = max(_runs_of(_PHRASES.get(anchor, anchor).lower()), key=len, default="")

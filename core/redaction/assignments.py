@@ -17,7 +17,7 @@ def find_assigned(text: str, names: list[Name]) -> list[Span]:
     """The (start, end, kind) of each secret value after the names; linear in the text."""
     spans: list[Span] = []
     done = judged = 0
-    rejected: set[str] = set()  # the families of which the value that ends at `judged` is no secret
+    rejected: set[str] = set()  # families for which the value that ends at `judged` is no secret
     for start, name_end, kind in names:
         separator = _separator(text, start, name_end) if name_end >= done else None
         if separator is None:

@@ -1,4 +1,4 @@
-"""Judges names: whether a key, a variable, a flag or a header announces a secret, and of which kind."""
+"""Judges names: whether a key, a variable, a flag or a header announces a secret, and what kind."""
 
 from __future__ import annotations
 

@@ -68,8 +68,8 @@ _KEY_LABEL = r"(?:[A-Z0-9]{1,12} ){0,4}PRIVATE KEY(?: BLOCK)?-----"
 SHAPES = tuple(
     (kind, tuple(anchors.split("|")), pattern)
     for kind, anchors, pattern in (
-        # a block of PEM. The body of one that was cut off consists of header lines (RFC 1421) and runs of base64: 16
-        # characters or more, so that the prose after the cut stays; the last may be shorter if it ends the text
+        # a block of PEM. If it was cut off, header lines (RFC 1421) and runs of base64 follow: 16 characters or more,
+        # so that the prose after the cut stays; the last may be shorter if it ends the text
         ("private-key", "-----BEGIN",
          rf"-----BEGIN {_KEY_LABEL}(?:(?:(?!-----BEGIN)[\s\S]){{0,20000}}?-----END {_KEY_LABEL}"
          rf"|(?:{_GAP}{{0,8}}(?:Proc-Type|DEK-Info|Version|Comment): ?[^\n\\]{{0,120}})*+"
@@ -179,7 +179,7 @@ COMMANDS = tuple(
          rf"(?![\"']?(?:\d{{1,7}}(?:ms|[smhd])?|true|false|yes|no|on|off)(?:[\"']|\s|\Z)){VALUE}"),
     )
 )  # fmt: skip
-"""(how the program begins, words of which its line must contain one, the pattern of the option and the secret).
+"""(how the program begins, alternatives that its line must contain, the pattern of the option and the secret).
 
 The anchors of a row are the words that it needs, or else the programs.
 """
