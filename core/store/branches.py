@@ -58,13 +58,20 @@ class Node:
         self.calls: list[str] = []
 
 
-def unplaced(db: apsw.Connection, session: str, nodes: Sequence[Node]) -> set[str]:
-    """The episodes and calls of new nodes. If they are stored already, a fork had them, perhaps in another order."""
+def unplaced(db: apsw.Connection, session: str, nodes: Sequence[Node]) -> dict[str, int]:
+    """The episodes and calls of new nodes, and the node. A fork may have them already, perhaps in another order."""
     listed = json_text.dumps([node.id for node in nodes])
     query = f"SELECT id FROM node WHERE session_id = ? AND id IN {LISTED}"
     placed = {identifier for (identifier,) in db.execute(query, (session, listed))}
     new = (node for node in nodes if node.id and node.id not in placed)
-    return {name for node in new for name in (*node.episodes, *node.calls)}
+    return {name: node.id for node in new for name in (*node.episodes, *node.calls)}
+
+
+def is_copied(db: apsw.Connection, session: str, node: int) -> bool:
+    """Whether a session is a fork or has forks, or another session has a node of it."""
+    related = "SELECT 1 FROM session WHERE parent = ?1 OR (id = ?1 AND parent <> '')"
+    shared = "SELECT 1 FROM session JOIN node ON session_id = session.id AND node.id = ?2 WHERE session.id <> ?1"
+    return bool(db.execute(f"SELECT EXISTS ({related}) OR EXISTS ({shared})", (session, node)).get)
 
 
 def follow(

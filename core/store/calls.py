@@ -98,6 +98,9 @@ def drop_copies(db: apsw.Connection, session: str, owner: str) -> None:
     if copies:
         used = "SELECT 1 FROM call WHERE call.session_id = name.session_id AND number BETWEEN first AND last"
         db.execute(f"DELETE FROM name WHERE session_id = ? AND NOT EXISTS ({used})", (session,))
+        # the same when the transcript is read again, which adds the copies behind the session's own calls
+        last = "coalesce((SELECT max(number) FROM call WHERE session_id = ?1), ?2)"
+        db.execute(f"UPDATE session SET calls = {last} WHERE id = ?1", (session, len(copies)))
 
 
 def of_session(

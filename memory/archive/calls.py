@@ -13,8 +13,8 @@ from core.names import is_file, names_in_order
 from core.project import relative, worktree_of
 from core.redaction import prints_secret
 from core.shell_command import has_reliable_status, place_in, place_of, reliable_outcome
+from core.store import branches, sessions
 from core.store import calls as stored_calls
-from core.store import sessions
 from memory.archive.carry import Pending
 from memory.archive.places import SessionPlaces, shown_lines
 from memory.archive.texts import both_ends, file_path, is_dense, is_error_line, one_line, passage_of, plain, start
@@ -114,7 +114,7 @@ class SessionCalls:
     def __init__(self, pending: dict[str, str], folder: str, *, is_copy: bool = False) -> None:
         self._is_copy = is_copy
         self.project = ""  # of the entries that are added
-        self.unplaced: set[str] = set()  # the keys of calls that their session may have in another order
+        self.unplaced: dict[str, int] = {}  # calls that their session may have in another order, and their nodes
         self._pending = Pending(pending)
         self._last_before = self.last_call
         self._latest = 0  # time of the last message
@@ -308,8 +308,8 @@ class SessionCalls:
         names = _Names(db, session, [event for event, _ in self._events if isinstance(event, CallDraft)])
         for event, prompts_before in self._events:
             if isinstance(event, CallDraft):
-                if event.key in self.unplaced:
-                    _place(db, session, names, event, number)
+                if node := self.unplaced.get(event.key):
+                    _place(db, session, names, event, (number, node))
                 stored = _store_call(db, session, names, places, event)
                 number = number if event.is_late else stored
             elif event.kind == "plan" and is_known_copy:
@@ -342,10 +342,13 @@ def part_key(script: str, number: int) -> str:
     return script if number < 2 else call_key(f"{script}#{number}")
 
 
-def _place(db: apsw.Connection, session: Session, names: _Names, draft: CallDraft, after: int) -> None:
-    """Move a call behind the call `after`, if it is stored in front of it."""
+def _place(db: apsw.Connection, session: Session, names: _Names, draft: CallDraft, place: tuple[int, int]) -> None:
+    """Move a call of a node behind another call, if it is stored in front of it as a fork had it."""
     call = stored_calls.by_key(db, session["id"], draft.key)
+    after, node = place
     if call is None or call["number"] > after or call["outcome"] == stored_calls.FORGOTTEN:
+        return
+    if not branches.is_copied(db, session["id"], node):
         return
     session["calls"] += 1
     stored_calls.move(db, session["id"], call["number"], session["calls"], session["prompts"] + draft.prompt)

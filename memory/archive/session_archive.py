@@ -143,16 +143,16 @@ class SessionArchive:
                 added += 1
                 continue
             updated += self._update(older, document, vector)
-            if document["id"] in piece.calls.unplaced:
-                last = max(last, self._place(document["id"], vector, last))
+            if node := piece.calls.unplaced.get(document["id"]):
+                last = max(last, self._place(document["id"], vector, last, node))
         return added, updated
 
-    def _place(self, identifier: str, vector: bytes, after: int) -> int:
-        """Move an episode of the session behind a row, if it is stored in front of it; returns its row."""
+    def _place(self, identifier: str, vector: bytes, after: int, node: int) -> int:
+        """Move an episode of a node behind a row, if it is stored in front of it as a fork had it; returns its row."""
         turn = documents.by_id(self.db, identifier)
         if turn is None or turn["session_id"] != self.session or turn["forgotten_at"] is not None:
             return 0
-        if turn["rowid"] > after:
+        if turn["rowid"] > after or not branches.is_copied(self.db, self.session, node):
             return turn["rowid"]
         documents.remove(self.db, turn["rowid"], signatures=self._vectors)
         return documents.insert(self.db, turn, vector, signatures=self._vectors)

@@ -283,8 +283,8 @@ def test_rollouts_that_begin_alike_without_naming_a_parent(
                 run("memory", "archive", str(rollouts[number].path))
         assert [len(turns(run)[row.rows[0][1]["id"]]) for row in rollouts] == [6, 2, 2]
         assert calls(home) == {FIRST: 2}
-        listed = {row["sessionId"]: (row["kind"], row["turns"]) for row in sessions(run)}
-        assert [listed[row.rows[0][1]["id"]] for row in rollouts] == [("main", 3), ("fork", 1), ("fork", 1)]
+        listed = {row["sessionId"]: (row["kind"], row["turns"], row["toolCalls"]) for row in sessions(run)}
+        assert [listed[row.rows[0][1]["id"]] for row in rollouts] == [("main", 3, 2), ("fork", 1, 2), ("fork", 1, 2)]
         db = apsw.Connection(str(home / "store.db"))
         db.execute("UPDATE transcript SET head = ''; DELETE FROM seen_file")
         db.close()
