@@ -124,11 +124,9 @@ class LocalCandidates:
 
     def size(self) -> int:
         """Roughly the number of documents; forgotten ones may count."""
-        total = 0
-        for first, last in map(row_range, COLLECTIONS):
-            newest = self._db.execute("SELECT max(rowid) FROM document WHERE rowid BETWEEN ? AND ?", (first, last)).get
-            total += int(newest or first) - first
-        return total
+        newest = "SELECT max(rowid) FROM document WHERE rowid BETWEEN ? AND ?"
+        ranges = list(map(row_range, COLLECTIONS))
+        return sum(int(self._db.execute(newest, rows).get or rows[0]) - rows[0] for rows in ranges)
 
     def documents(self, rowids: Sequence[int]) -> list[Document]:
         """The documents, in the requested order."""
