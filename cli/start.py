@@ -143,7 +143,7 @@ def hook(words: Sequence[str]) -> int:
     import time
 
     began = time.monotonic()
-    agent, event, *_ = *words, "", ""
+    agent, event, *_ = *(os.fsencode(word).decode(errors="replace") for word in words), "", ""
     try:
         from cli import input as stdin
         from session.hook import Hook

@@ -167,7 +167,7 @@ class EventQuery(TypedDict, total=False):
     sessions: Sequence[str] | None
     """Only these; None means any."""
     client: str
-    """Only what names this client; of `sessions`, if it names none."""
+    """Only hooks of this client, and other events of `sessions`; "" for all events of `sessions`."""
     system: str
     success: bool | None
     since: int

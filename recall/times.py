@@ -88,7 +88,8 @@ def _relative(asked: Sequence[str], at: int, today: date) -> Days | None:
     word, before = asked[at], asked[at - 1] if at else ""
     is_current = before == "this"
     if word in ("today", "yesterday"):
-        return (today - timedelta(word == "yesterday"),) * 2
+        day = today if word == "today" else today - timedelta(1)
+        return day, day
     if word == "ago" and at > 1 and before in _UNITS:
         count = asked[at - 2]
         numbers = ("", "one", "two", "three", "four", "five", "six")

@@ -99,11 +99,8 @@ def search(
         if client or project:
             known = known_sessions.of(sqlite.open_or_empty(), client=client or "", project=project)
             narrowed = [session.id for session in known]
-        return {
-            **events.query(filters, clock.now_ms()),
-            "sessions": narrowed,
-            "client": "" if project else client or "",
-        }
+        of_client = "" if project else client or ""
+        return {**events.query(filters, clock.now_ms()), "sessions": narrowed, "client": of_client}
 
     if follow:
         return _follow(asked, limit)
@@ -129,12 +126,13 @@ def _whole_id(given: str) -> str:
 
 
 def _add_origins(rows: list[dict[str, Any]]) -> None:
-    """Add to each event the client, which it names or which is its session's, and the session's project."""
+    """Add to each event the client, which a hook's event names and is else its session's, and the session's project."""
     db = sqlite.open_or_empty()
     sessions = {row["sessionId"]: known_sessions.with_id(db, row["sessionId"]) for row in rows}
     for row in rows:
         session = sessions[row["sessionId"]]
-        row |= {"client": row["metadata"].get("agent") or session.client, "project": session.project}
+        named = str(row["metadata"].get("agent", "")) if row["component"] == "hook" else ""
+        row |= {"client": named or session.client, "project": session.project}
 
 
 def _follow(asked: "Callable[[], EventQuery]", limit: int) -> int:

@@ -334,7 +334,8 @@ def _where(query: EventQuery) -> tuple[str, tuple[Any, ...]]:
     sessions, client = query.get("sessions"), query.get("client", "")
     if sessions is not None:
         of_session = f"session_id IN {sqlite.LISTED}"
-        conditions.append(f"coalesce(nullif(metadata ->> 'agent', '') = ?, {of_session})" if client else of_session)
+        named = "CASE component WHEN 'hook' THEN nullif(metadata ->> 'agent', '') END"
+        conditions.append(f"coalesce({named} = ?, {of_session})" if client else of_session)
         values += [*([client] if client else []), json_text.dumps(list(sessions))]
     success = query.get("success")
     if success is not None:

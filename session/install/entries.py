@@ -143,11 +143,11 @@ class Entries:
             containers.append((self.client.servers_key,))
         if self.has_plugin:
             place = ("plugins", "entries", own_command.NAME)
-            plugin = _container(value, dict, *place)
             if command:  # other settings in it are the user's
+                plugin = _container(value, dict, *place)
                 plugin |= {"enabled": True, "hooks": {**table(plugin, "hooks"), "allowConversationAccess": True}}
             else:
-                plugin.clear()
+                table(value, *place).clear()
             containers.append(place)
         for names in () if command else containers:
             _remove_empty(value, *names)

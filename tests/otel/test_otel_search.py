@@ -165,6 +165,14 @@ def test_a_failed_hook_is_found_by_its_client_even_without_a_session(run: Run) -
     }
 
 
+def test_only_a_hooks_event_names_its_client(run: Run) -> None:
+    run("otel", "emit", "pier.painted", "--metadata", '{"agent": {"name": "ann"}}', env=NOW)
+    run("otel", "emit", "pier.painted", "--metadata", '{"agent": "claude"}', env=NOW)
+    run("otel", "emit", "pier.painted", "--component", "hook", "--metadata", '{"agent": {"name": "ann"}}', env=NOW)
+    assert [row["client"][:1] for row in run("otel", "list", env=NOW).result["events"]] == ["{", "", ""]
+    assert run("otel", "list", "--client", "claude", env=NOW).result["found"] == 0
+
+
 def test_exit_code_says_whether_anything_was_found(run: Run, seeded: Path) -> None:
     assert run("otel", "search", "mail", "--exit-code", env=NOW).code == 0
     assert run("otel", "search", "mail", "--level", "fatal", "--exit-code", env=NOW, ok=False).code == 1

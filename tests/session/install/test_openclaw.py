@@ -101,6 +101,11 @@ def test_settings_that_openclaw_cannot_read_are_left_alone(user: User) -> None:
     assert not (folder(user) / "extensions").exists()
 
 
+def test_uninstalling_leaves_settings_of_another_form_alone(user: User) -> None:
+    write(user, '{"plugins": []}')
+    assert not user.call("uninstall", "openclaw", "--yes")["agents"][0]["changed"]
+
+
 def test_openclaw_has_no_settings_of_a_project(user: User) -> None:
     done = user.run("install", "openclaw", "--project", "--yes", env=user.environment(), cwd=user.project, ok=False)
     assert done.json["error"]["code"] == "INSTALL_FAILED"
