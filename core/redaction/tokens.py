@@ -57,7 +57,8 @@ def find_formed(text: str, clues: Clues) -> list[Span]:
     for kind, starts, pattern in SHAPES:
         if not anchors.isdisjoint(starts):
             spans += _find_matches(text, kind, pattern)
-    return spans + _find_pairs(text) if not anchors.isdisjoint(("cookie", "auth")) else spans
+    is_header = "cookie" in anchors or ("auth" in anchors and "authorization" in text.lower())
+    return spans + _find_pairs(text) if is_header else spans
 
 
 def _at_boundary(beginning: str) -> str:
