@@ -70,6 +70,8 @@ class Gemini(Client):
 
     def folder_of(self, path: str, line: dict[str, Any], known: Iterable[str]) -> str:
         """From `.project_root` or `projects.json`, or a known folder that has the hash of the chat's project."""
+        from hashlib import sha256
+
         folder = os.path.dirname(os.path.abspath(path))
         while os.path.basename(os.path.dirname(folder)) not in ("tmp", ""):
             folder = os.path.dirname(folder)
@@ -82,7 +84,7 @@ class Gemini(Client):
         wanted = string(line.get("projectHash")) or name
         trusted = _folders_in(os.path.join(home, "trustedFolders.json"), "")
         for candidate in (*named, *projects, *trusted, *known):
-            if _project_hash(candidate) == wanted:
+            if sha256(candidate.encode("utf-8", "surrogateescape")).hexdigest() == wanted:
                 return candidate
         return named[0] if named else ""
 
@@ -134,12 +136,6 @@ def _folders_in(path: str, key: str) -> dict[str, object]:
     """The folders in a file of the client, below a key if it has the key."""
     value = table(parsed(start_of(path, 1_000_000).encode("utf-8", "replace")))
     return table(value.get(key)) if key else value
-
-
-def _project_hash(folder: str) -> str:
-    from hashlib import sha256
-
-    return sha256(folder.encode("utf-8", "surrogateescape")).hexdigest()
 
 
 def _snapshot_id(history: list[dict[str, Any]]) -> str:

@@ -189,10 +189,7 @@ def tail(text: str, plain: Callable[[str], str], size: int, margin: int) -> str:
     if not rows:
         return "" if "Secret" in text or "values" in text.lower() else end[-size:]
     signs = [sign for sign in "|\t;," if sign in rows[0]]
-    first = next((at for at, row in enumerate(rows) if not _continues(row, rows[0], signs)), len(rows))
+    # a row may belong to a value that began before it, or to the same table as the first row
+    goes_on = (row[:1] in " \t('\"+-" or any(row.count(sign) == rows[0].count(sign) for sign in signs) for row in rows)
+    first = next((at for at, is_rest in enumerate(goes_on) if not is_rest), len(rows))
     return min(end, "\n".join(rows[first:]), key=len)[-size:]
-
-
-def _continues(row: str, first: str, signs: list[str]) -> bool:
-    """Whether a row belongs to a value that began before it, or to the same table as the first row."""
-    return row[:1] in " \t('\"+-" or any(row.count(sign) == first.count(sign) for sign in signs)
