@@ -92,7 +92,8 @@ class Codex(Client):
 
     def titles(self) -> dict[str, str]:
         """The names of sessions; the last line about a session counts."""
-        text = start_of(os.path.join(self.home(), "session_index.jsonl"), 4_000_000)
+        index = os.path.join(self.home(), "session_index.jsonl")
+        text = start_of(index, 4_000_000) if os.path.exists(index) else ""
         lines = [parsed(line) or {} for line in text.splitlines()]
         return {string(line.get("id")): string(line.get("thread_name")) for line in lines}
 
