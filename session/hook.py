@@ -191,7 +191,7 @@ class Hook:
             return ()
         if items:
             if ingest.ingest_entries(db, items, origin).is_rewound:
-                leave_out_abandoned(session, db)
+                leave_out_abandoned(session, db, event["messages"] if event["kind"] == "prompt" else ())
             return items
         # An event that the client waits for reads at most this much of a long transcript; the next event goes on there.
         # After a tool, less than this waits for the end of the turn.

@@ -140,8 +140,8 @@ def _record_compaction(state: SessionState, now: int) -> None:
     state.note_owed = True
 
 
-def leave_out_abandoned(session: Session, db: apsw.Connection) -> None:
-    """The user went back: remove the abandoned part from the state."""
+def leave_out_abandoned(session: Session, db: apsw.Connection, asked: Sequence[str] = ()) -> None:
+    """The user went back: remove the abandoned part from the state. `asked`: prompts that are not archived yet."""
     from core.project import relative
     from core.store import sessions
     from core.store.branches import History
@@ -150,8 +150,8 @@ def leave_out_abandoned(session: Session, db: apsw.Connection) -> None:
     known = sessions.by_id(db, session.id)
     folder = known["folder"] if known else ""
     history = History(db, session.id)
-    said = history.conversation(4_000)
-    state.messages = [entry for _, text in said if (entry := message(text))][-MESSAGES_KEPT:]
+    said = [*(text for _, text in history.conversation(4_000)), *asked]
+    state.messages = [entry for text in said if (entry := message(text))][-MESSAGES_KEPT:]
     _record_messages(state, [])
     files = history.files()
     state.files = [path for path in state.files if relative(path, folder) in files]
