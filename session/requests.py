@@ -125,7 +125,7 @@ def is_request(text: str, letters: int = REQUEST_LETTERS) -> bool:
 
 def says_something(text: str) -> bool:
     """Whether a person's prompt is worth listing: it is a request, or has two telling words ("fix the login bug")."""
-    return is_request(text) or _telling(text) >= 2
+    return is_request(text) or _telling_word_count(text) >= 2
 
 
 def own_words(text: str) -> str:
@@ -156,7 +156,7 @@ def last_request(prompts: Sequence[str]) -> str:
     Prompts are oldest first.
     """
     latest = prompts[:-13:-1]
-    return next(filter(is_request, latest), "") or max(latest, key=_telling, default="")
+    return next(filter(is_request, latest), "") or max(latest, key=_telling_word_count, default="")
 
 
 def open_request(history: History, session: Session, calls: Sequence[Call]) -> str:
@@ -194,7 +194,9 @@ def _requests_before(prompts: Sequence[str]) -> list[str]:
     """
     whole = next((at for at in range(len(prompts) - 1, -1, -1) if is_request(prompts[at], WHOLE_LETTERS)), -1)
     later = [prompt for prompt in prompts[whole + 1 :] if _is_telling(prompt) and prompts.count(prompt) == 1]
-    last = [prompt for prompt in later if is_request(prompt)][-1:] or sorted(filter(_telling, later), key=_telling)[-1:]
+    last = [prompt for prompt in later if is_request(prompt)][-1:] or sorted(
+        filter(_telling_word_count, later), key=_telling_word_count
+    )[-1:]
     return [*([prompts[whole]] if whole >= 0 else []), *last]
 
 
@@ -233,7 +235,7 @@ def _turn_start(said: Sequence[tuple[int, str]], calls: Sequence[Call], ended_at
     return 0
 
 
-def _telling(prompt: str) -> int:
+def _telling_word_count(prompt: str) -> int:
     """How many telling words a person's prompt has."""
     return len(_telling_words(own_words(prompt)))
 

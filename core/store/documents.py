@@ -121,18 +121,18 @@ def of_projects(db: apsw.Connection, names: Sequence[str], limit: int, tag: str 
     }
     tagged = " AND instr(lower(tags), ?) AND EXISTS (SELECT 1 FROM json_each(tags) WHERE lower(value) = ?)"
     columns = "rowid, tags, forgotten_at, superseded_by, stale, write_verdict"  # compiling `*` takes twice as long
-    is_fit = f"{_CURRENT} AND stale = 0 AND write_verdict = 'allow'{tagged if tag else ''}"
-    found: list[str] = []
+    condition = f"{_CURRENT} AND stale = 0 AND write_verdict = 'allow'{tagged if tag else ''}"
+    selects: list[str] = []
     values: list[Any] = []
     for index, group in groups.items():
         if not names and index in ("document_project", "document_unplaced"):
             continue  # SQLite has no plan for these indexes and an empty list
         newest = f"SELECT {columns} FROM document INDEXED BY {index} WHERE {group} ORDER BY rowid DESC LIMIT 1000"
-        found.append(f"SELECT * FROM (SELECT rowid FROM ({newest}) WHERE {is_fit} LIMIT ?)")
+        selects.append(f"SELECT * FROM (SELECT rowid FROM ({newest}) WHERE {condition} LIMIT ?)")
         known = () if index == "document_global" else names
         values += [*known, *row_range("observations"), *((tag, tag) if tag else ()), limit]
     order = f"instr(tags, '\"{PINNED}\"') > 0 DESC, created_at DESC, rowid DESC"
-    sql = f"SELECT * FROM document WHERE rowid IN ({' UNION ALL '.join(found)}) ORDER BY {order} LIMIT ?"
+    sql = f"SELECT * FROM document WHERE rowid IN ({' UNION ALL '.join(selects)}) ORDER BY {order} LIMIT ?"
     return fetch(db, sql, (*values, limit), _document)
 
 

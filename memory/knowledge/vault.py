@@ -196,9 +196,8 @@ def entries(vault: str, section: str) -> list[Any]:
     if section == "projects":
         paths = [os.path.join(project, "index.md") for project in paths]
     notes = [path for path in paths if path.endswith(".md") and os.path.isfile(path) and not os.path.islink(path)]
-    declared = (markdown.stated(*markdown.front_matter(markdown.text_of(path) or "")) for path in notes)
-    statuses = (of_note["status"].lower() if "status" in of_note else None for of_note in declared)
-    return [{"path": path, "status": status} for path, status in zip(notes, statuses, strict=True)]
+    declared = {path: markdown.stated(*markdown.front_matter(markdown.text_of(path) or "")) for path in notes}
+    return [{"path": path, "status": of_note.get("status", "").lower() or None} for path, of_note in declared.items()]
 
 
 def folders(vault: str) -> list[dict[str, Any]]:

@@ -149,9 +149,8 @@ def context_size(transcript: Transcript) -> ContextTokens:
             return ContextTokens(node.used + rest, node.used, rest, None)
         rest += session_tree.tokens(node)
     stale = next((node.used for node in reversed(shown) if node.role is not None and node.used), None)
-    estimated = sum(session_tree.tokens(node) for node in shown if node.role != "system") + session_tree.system_tokens(
-        shown
-    )
+    estimated = session_tree.system_tokens(shown)
+    estimated += sum(session_tree.tokens(node) for node in shown if node.role != "system")
     return ContextTokens(estimated, 0, estimated, stale)
 
 

@@ -160,13 +160,14 @@ class Scope:
         self.by = by
 
     def is_named_in(self, hit: Hit) -> bool:
-        """Whether a memory is about the scope; any is that the settings asked for."""
+        """Whether a memory is about the scope. Whatever the query of the settings finds is."""
+        if self.by == "settings":
+            return True
         if self.by == "file":
             return names_file(hit["observation"], self.name)
         name = " ".join(words.split(self.query))  # of a folder: `system-bus`, or "the system bus"
         texts = (hit["observation"], *hit["tags"])
-        is_named = bool(name) and any(f" {name} " in f" {' '.join(words.split(text))} " for text in texts)
-        return self.by == "settings" or is_named
+        return bool(name) and any(f" {name} " in f" {' '.join(words.split(text))} " for text in texts)
 
 
 def at_edit(event: HookEvent, session: Session) -> Reaction:
