@@ -169,11 +169,13 @@ class Hook:
 
             session.store.write("folder", lambda db: folders.note(db, cwd), None)
         if not event["items"]:
-            from core.store import sources
-
             # Each line of a transcript that names folders is judged when it is read, once its folder is not excluded.
             is_later = is_excluded and bool(clients.row(session.agent).folder_mark)
-            if is_later or not event["transcript"] or not sources.existing(event["transcript"]):
+            if is_later or not event["transcript"]:
+                return
+            from core.store import sources
+
+            if not sources.existing(event["transcript"]):
                 return
         session.entries = session.store.write(
             "archive", lambda db: self._ingest(db, event, session, is_excluded=is_excluded), event["items"]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from core import TYPE_CHECKING, json_text, words
 from core.errors import Failure
 from core.project import own_names
-from core.store import calls, sources
+from core.store import calls
 from core.store.sqlite import ALL, fetch, fetch_dicts, fetch_one, marks, row_range
 
 if TYPE_CHECKING:
@@ -348,6 +348,8 @@ def read_emptied_again(db: apsw.Connection) -> None:
 
 def read_again(db: apsw.Connection, session: str) -> None:
     """Forget how far the transcripts of a session were read, and its branches, unless the transcripts are gone."""
+    from core.store import sources  # an archive loads it; a start does not
+
     found = [source for source in transcripts_naming(db, session) if sources.existing(source)]
     for source in found:
         db.execute("UPDATE transcript SET head = '' WHERE source = ?", (source,))
