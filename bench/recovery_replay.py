@@ -84,7 +84,7 @@ class Replay:
         self.now = session.began
         self.line = 0
         self.calls = {moment.tool.call: moment for moment in session.moments if moment.tool}
-        client = clients.row(session.client)
+        client = clients.by_name(session.client)
         self.turn_ends = _turn_ends(session.moments)
         self.compaction: int | None = None
         """The compaction that is going on."""
@@ -276,7 +276,7 @@ class Replay:
         """What our own extension tells with every event."""
         said = [moment.text for moment in self.session.moments[:place] if moment.kind == "prompt"]
         tokens = next((self.session.usage[n] for n in range(self.line, -1, -1) if n in self.session.usage), None)
-        window = clients.row(self.session.client).context_window((), tokens or 0, Config({}))
+        window = clients.by_name(self.session.client).context_window((), tokens or 0, Config({}))
         percent = round(tokens * 100 / window, 2) if tokens else None
         return {"messages": said[-_LAST_MESSAGES:], "tokens": tokens, "window": window, "percent": percent}
 

@@ -101,16 +101,16 @@ class Session:
             raise NoTranscript(f"{self.path} is no session of {clients.either(clients.keeping_files())}")
         self.client = client
         heads = [
-            entries[0] for record in self.records[:_FIRST_LINES] if (entries := clients.row(client).entries(record))
+            entries[0] for record in self.records[:_FIRST_LINES] if (entries := clients.by_name(client).entries(record))
         ]
         sides = [head.is_side for head in heads if head.is_side is not None]
         if sides and all(sides):
             raise NoTranscript(f"{self.path} is a subagent's")
         self.id = ""
         self.moments = [moment for n, record in enumerate(self.records) for moment in self._moments_of(n, record)]
-        self.id = self.id or next((name for r in self.records if (name := content.string(r.get("sessionId")))), "")
+        self.id = self.id or next((name for r in self.records if (name := content.as_text(r.get("sessionId")))), "")
         self.id = self.id or self.path.name.split(".")[0]
-        self.cwd = self.cwd or next((cwd for r in self.records if (cwd := content.string(r.get("cwd")))), "/")
+        self.cwd = self.cwd or next((cwd for r in self.records if (cwd := content.as_text(r.get("cwd")))), "/")
 
     @property
     def project(self) -> str:
@@ -202,7 +202,7 @@ class Session:
         return self.moments[compaction + 1 : later[0] if later else None]
 
     def _moments_of(self, n: int, record: dict[str, Any]) -> Iterator[Moment]:
-        for entry in clients.row(self.client).entries(record):
+        for entry in clients.by_name(self.client).entries(record):
             yield from self._of_entry(n, entry)
 
     def _of_entry(self, n: int, entry: Entry) -> Iterator[Moment]:

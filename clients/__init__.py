@@ -22,31 +22,31 @@ READ_ONLY = {"generic": "Generic"}
 _UNKNOWN = Client()
 
 
-def row(name: str) -> Client:
+def by_name(name: str) -> Client:
     """A client, imported on demand; an unknown name gives a client without events."""
     known = NAMES.get(name) or READ_ONLY.get(name)
     # fromlist names an attribute of every module, so that no submodule is looked for
     return getattr(__import__(f"clients.{name}", fromlist=["__name__"]), known)() if known else _UNKNOWN
 
 
-def rows() -> list[Client]:
+def with_hooks() -> list[Client]:
     """All clients that can have hooks of ours."""
-    return [row(name) for name in NAMES]
+    return [by_name(name) for name in NAMES]
 
 
 def keeping_files() -> tuple[str, ...]:
     """The names of the clients that keep their sessions in files."""
-    return tuple(sorted(name for name in (*NAMES, *READ_ONLY) if row(name).session_file))
+    return tuple(sorted(name for name in (*NAMES, *READ_ONLY) if by_name(name).session_file))
 
 
 def taking_summaries() -> tuple[str, ...]:
     """The names of the clients whose sessions we can compact ourselves."""
-    return tuple(client.name for client in rows() if client.takes_summary)
+    return tuple(client.name for client in with_hooks() if client.takes_summary)
 
 
 def with_transcript(name: str) -> Client:
     """The reader of a client's sessions; an unknown client writes our own form. Raises UNKNOWN_AGENT (exit 2)."""
-    client = row("generic") if name and row(name) is _UNKNOWN else row(name)
+    client = by_name("generic") if name and by_name(name) is _UNKNOWN else by_name(name)
     if not client.session_file:
         raise usage("UNKNOWN_AGENT", f"{name!r} has no known transcripts", f"name one of {', '.join(keeping_files())}")
     return client
@@ -55,7 +55,7 @@ def with_transcript(name: str) -> Client:
 def entries_of(client: Client, line: dict[str, Any]) -> list[Entry]:
     """The entries of a line, also if another program wrote it in one of the forms of `clients.generic`."""
     if ("v" in line and "agent" in line) or ("session" in line and "role" in line):
-        generic = row("generic")
+        generic = by_name("generic")
         if generic.wrote(line):
             return generic.entries(line)
     return client.entries(line)
@@ -66,7 +66,7 @@ def detect(lines: Iterable[object]) -> str:
 
     The clients are asked in alphabetical order: OpenClaw before pi, which would take its lines for its own.
     """
-    generic, names = row("generic"), keeping_files()
+    generic, names = by_name("generic"), keeping_files()
     for line in lines:
         if not isinstance(line, dict):
             continue
@@ -74,7 +74,7 @@ def detect(lines: Iterable[object]) -> str:
             agent = text_field(line, "agent", 40).lower()
             named = next((name for name in names if agent.startswith(name)), agent)
             return named if named.replace("-", "").isalnum() else generic.name
-        if found := next((name for name in names if row(name).wrote(line)), ""):
+        if found := next((name for name in names if by_name(name).wrote(line)), ""):
             return found
     return ""
 

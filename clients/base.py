@@ -148,7 +148,7 @@ class Client:
             is_typed = source in ("", "user", "human", "typed", "sdk")
             event["messages"] = [prompt] if prompt and is_typed else []
         elif event["kind"] == "summary":  # the transcript does not hold it yet
-            answer = content.string(payload.get("last_assistant_message"))
+            answer = content.as_text(payload.get("last_assistant_message"))
             summary, end, _ = answer.partition("<summary>")[2].partition("</summary>")
             is_summary = end and not text_field(payload, "agent_type")  # else another subagent has stopped
             # three times what the store keeps, which cuts it after redaction
@@ -157,7 +157,7 @@ class Client:
         elif event["kind"] == "failure":
             event["error"] = "" if payload.get("is_interrupt") else text_field(payload, "error")
         elif event["kind"] == "tool":
-            given = content.table(payload.get("tool_input"))
+            given = content.as_object(payload.get("tool_input"))
             event["files"] = self.written_files(text_field(payload, "tool_name"), given)
 
     def answer(self, event: HookEvent, texts: Sequence[Text]) -> str:
@@ -225,10 +225,10 @@ class Client:
 
     def tool_call(self, identifier: object, tool: str, given: object, at: int | None, **fields: Any) -> Entry:
         """A tool call with its command or files; `fields` are other attributes of the entry."""
-        from clients.content import paths, table
+        from clients.content import as_object, paths
         from clients.entries import call_entry
 
-        command = table(given).get("command") if tool in self.shell_tools else ""
+        command = as_object(given).get("command") if tool in self.shell_tools else ""
         call = call_entry(identifier, tool, given, self.written_files(tool, given), command, at=at, **fields)
         call.read_files = paths(given, *self.path_keys) if tool in self.reading_tools else []
         return call

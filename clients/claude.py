@@ -1,4 +1,4 @@
-"""Claude Code (2.1): its row and its transcript. Hot path.
+"""Claude Code (2.1): its payloads, and its transcript. Hot path.
 
 `uuid` and `parentUuid` make a tree; each block of an answer is a line of its own. A compaction is a boundary whose
 logical parent is the last entry before it, followed by a line with the summary. What it kept as it was comes before the
@@ -13,14 +13,14 @@ from clients.base import SHARED_EVENTS, Client
 from clients.content import (
     INTERRUPTED,
     OF_TEAMMATES,
+    as_object,
+    as_objects,
+    as_text,
     parse_timestamp,
     parsed,
-    rows,
-    string,
-    table,
+    positive_int,
     text_of,
     typed,
-    whole,
 )
 from clients.entries import (
     Entry,
@@ -80,14 +80,14 @@ class Claude(Client):
         """An event; newer versions say how full the context is at a start, and whether work goes on after a turn."""
         event = super().event(payload, name)
         if event["kind"] == "start":
-            event["tokens"] = whole(payload.get("context_tokens")) or None
+            event["tokens"] = positive_int(payload.get("context_tokens")) or None
         elif event["kind"] == "turn" and payload.get("background_tasks"):
             event["source"] = "background"
         return event
 
     def wrote(self, line: dict[str, Any]) -> bool:
         """Whether a line has a session's id and a type of Claude Code, in another form than Qwen Code's."""
-        if "systemPayload" in line or "parts" in table(line.get("message")):
+        if "systemPayload" in line or "parts" in as_object(line.get("message")):
             return False
         types = ("user", "assistant", "system", "attachment", "progress", "queue-operation", "summary", "last-prompt")
         return isinstance(line.get("sessionId"), str) and ("parentUuid" in line or line.get("type") in types)
@@ -101,9 +101,9 @@ class Claude(Client):
         if line.get("isSidechain"):
             pass
         elif line.get("isCompactSummary"):
-            found = [summary_entry(text_of(table(line.get("message")).get("content")), at)]
+            found = [summary_entry(text_of(as_object(line.get("message")).get("content")), at)]
         elif is_meta:
-            given = table(line.get("message")).get("content")
+            given = as_object(line.get("message")).get("content")
             found = _notes(at, *_messages(text_of(given))) or [Entry("node", content=given)]
         elif kind == "user":
             found = _user_entries(line, at)
@@ -111,26 +111,26 @@ class Claude(Client):
             found = self._answer_entries(line, at)
         elif kind == "attachment":  # newer versions: what the user typed while a turn ran
             found = _queued_entries(line, at)
-        elif name := next((string(line.get(field)) for given, field in TITLES if given == kind), ""):
+        elif name := next((as_text(line.get(field)) for given, field in TITLES if given == kind), ""):
             found = [Entry("title", text=name, origin="user" if kind == "custom-title" else "client")]
             parent = line.get("leafUuid")
         elif kind == "queue-operation":
             found = _queue_entries(line, at)
         elif kind == "system" and line.get("subtype") == "compact_boundary":
-            about = table(line.get("compactMetadata"))
-            found = [Entry("compaction", tokens_after=whole(about.get("postTokens")))]
-            found[0].first_kept = string(table(about.get("preservedSegment")).get("headUuid"))
+            about = as_object(line.get("compactMetadata"))
+            found = [Entry("compaction", tokens_after=positive_int(about.get("postTokens")))]
+            found[0].first_kept = as_text(as_object(about.get("preservedSegment")).get("headUuid"))
             parent = line.get("logicalParentUuid") or parent
         elif kind == "system" and line.get("subtype") in ("stop_hook_summary", "turn_duration"):
             found = [Entry("turn_end", is_stop=True)]
         elif kind == "system" and line.get("subtype") == "away_summary":
-            found = _notes(at, ("client", string(line.get("content"))))
+            found = _notes(at, ("client", as_text(line.get("content"))))
         found = with_node(found, at, line.get("uuid"), parent)
         head = found[0]
-        head.session = string(line.get("sessionId"))
-        head.copied_from = head.parent_session = string(table(line.get("forkedFrom")).get("sessionId"))
+        head.session = as_text(line.get("sessionId"))
+        head.copied_from = head.parent_session = as_text(as_object(line.get("forkedFrom")).get("sessionId"))
         head.session_kind = "fork" if head.parent_session else ""
-        head.folder = string(line.get("cwd"))
+        head.folder = as_text(line.get("cwd"))
         head.is_meta = is_meta and head.kind == "node"
         head.is_side = bool(line["isSidechain"]) if "isSidechain" in line else None
         return found
@@ -158,22 +158,22 @@ class Claude(Client):
             return []
 
     def _answer_entries(self, line: dict[str, Any], at: int | None) -> list[Entry]:
-        message = table(line.get("message"))
-        given, model = message.get("content"), string(message.get("model"))
+        message = as_object(line.get("message"))
+        given, model = message.get("content"), as_text(message.get("model"))
         if line.get("isApiErrorMessage") or model == "<synthetic>":  # the client's own words: an error, an interruption
             return []
         answer = Entry("answer", at, text=text_of(given), content=given, stable_id=_stable_id(line), model=model)
         found, others = [answer], []
-        for part in rows(given):
+        for part in as_objects(given):
             if part.get("type") != "tool_use":
                 continue
-            tool, fields = string(part.get("name")), table(part.get("input"))
+            tool, fields = as_text(part.get("name")), as_object(part.get("input"))
             # The text of a plan is an entry of its own, and a mode is no name that the agent wrote.
             is_plan = tool in ("TodoWrite", "TaskCreate", "TaskUpdate", "TaskGet", "TaskList")
             about = {} if is_plan else {key: value for key, value in fields.items() if key != "output_mode"}
             call = self.tool_call(part.get("id"), tool, about, at)
             if tool == "BashOutput":
-                call.process = string(fields.get("bash_id"))
+                call.process = as_text(fields.get("bash_id"))
             found.append(call)
             others += _plan(call.call, tool, fields)
         keys = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
@@ -182,13 +182,13 @@ class Claude(Client):
 
 
 def _stable_id(line: dict[str, Any], part: str = "") -> str:
-    own = string(line.get("uuid"))
+    own = as_text(line.get("uuid"))
     return f"claude:{own}{part}" if own else ""
 
 
 def _queued_entries(line: dict[str, Any], at: int | None) -> list[Entry]:
     """What the model got in the middle of a turn: what the user typed, or a message of another agent."""
-    about = table(line.get("attachment"))
+    about = as_object(line.get("attachment"))
     if about.get("type") != "queued_command":
         return []
     given = about.get("prompt")
@@ -198,7 +198,7 @@ def _queued_entries(line: dict[str, Any], at: int | None) -> list[Entry]:
 
 def _is_of_user(line: dict[str, Any]) -> bool:
     """Whether a user's message comes from a person, as far as the client records where it came from."""
-    kind = table(line.get("origin")).get("kind") or string(line.get("origin"))
+    kind = as_object(line.get("origin")).get("kind") or as_text(line.get("origin"))
     return kind in ("", "human", "user") and line.get("promptSource") != "system"
 
 
@@ -215,8 +215,8 @@ def _messages(text: str) -> list[tuple[Origin, str]]:
             end = ">" if part.startswith(">") else '">'  # of the tag
             body = part.partition(end)[2].partition(f"</{name}>")[0]
             if (value := parsed(body)) is not None:  # a request or a notice of the client
-                is_idle = string(value.pop("type", "")).startswith("idle")
-                body = "" if is_idle else "\n".join(filter(None, map(string, value.values())))
+                is_idle = as_text(value.pop("type", "")).startswith("idle")
+                body = "" if is_idle else "\n".join(filter(None, map(as_text, value.values())))
             found.append(("teammate", body))
     return found or [("teammate", text.partition(":")[2])]
 
@@ -233,7 +233,7 @@ def _shell_entries(line: dict[str, Any], text: str, at: int | None) -> list[Entr
     output = "\n".join(filter(None, (_tag(text, "bash-stdout"), _tag(text, "bash-stderr"))))
     is_printed = "<bash-stdout>" in text or "<bash-stderr>" in text
     shell = Entry("shell", at, command=command, text=command or output, content=output if is_printed else None)
-    shell.call, shell.failed = string(line.get("uuid" if command else "parentUuid")), None
+    shell.call, shell.failed = as_text(line.get("uuid" if command else "parentUuid")), None
     shell.tool, shell.given = "Bash", {"command": command}
     return [shell]
 
@@ -241,11 +241,11 @@ def _shell_entries(line: dict[str, Any], text: str, at: int | None) -> list[Entr
 def _prompt(line: dict[str, Any], given: object, at: int | None) -> list[Entry]:
     """What the user typed, with images; empty if all of it is the client's."""
     prompt = Entry("prompt", at, text=typed(given), content=given, stable_id=_stable_id(line))
-    return [prompt] if prompt.text or any(part.get("type") == "image" for part in rows(given)) else []
+    return [prompt] if prompt.text or any(part.get("type") == "image" for part in as_objects(given)) else []
 
 
 def _user_entries(line: dict[str, Any], at: int | None) -> list[Entry]:
-    message = table(line.get("message"))
+    message = as_object(line.get("message"))
     if message.get("role", "user") != "user":
         return []
     given = message.get("content")
@@ -258,7 +258,7 @@ def _user_entries(line: dict[str, Any], at: int | None) -> list[Entry]:
     found += _ended_process(text, "task-id", "summary")
     if text.startswith(INTERRUPTED):
         found.append(Entry("turn_end", at))
-    for number, part in enumerate(rows(given)):
+    for number, part in enumerate(as_objects(given)):
         if part.get("type") == "tool_result":
             found += _result_entries(line, part, number, at)
     return found
@@ -279,7 +279,7 @@ def _result_entries(line: dict[str, Any], part: dict[str, Any], number: int, at:
         failed = failed or _tag(text, "exit_code") not in ("", "0")
     shown = text.removeprefix("<tool_use_error>").removesuffix("</tool_use_error>").strip()
     result = result_entry(call, shown, failed, part.get("content"))
-    kept_in = string(table(line.get("toolUseResult")).get("persistedOutputPath"))
+    kept_in = as_text(as_object(line.get("toolUseResult")).get("persistedOutputPath"))
     if text.startswith(("<persisted-output>", "Error: result (")):  # the latter are of MCP servers
         kept_in = kept_in or text.partition(" saved to")[2].partition("\n")[0].strip(": .")
         result.kept_in = kept_in.replace("\\", "/").rpartition("/")[2]
@@ -292,22 +292,22 @@ def _result_entries(line: dict[str, Any], part: dict[str, Any], number: int, at:
     still_running = "<status>running</status>"
     if text.startswith(still_running):  # BashOutput's answer about the process that the call named
         result.process = still_running
-    return [result, *_edits(call, table(line.get("toolUseResult"))), *_ended_process(shown, "task_id", "output")]
+    return [result, *_edits(call, as_object(line.get("toolUseResult"))), *_ended_process(shown, "task_id", "output")]
 
 
 def _edits(call: object, result: dict[str, Any]) -> list[Entry]:
     """What a call changed; a new file has its content instead of a patch."""
     if "structuredPatch" not in result:
         return []
-    file = string(result.get("filePath"))
+    file = as_text(result.get("filePath"))
     hunks = []
-    for row in rows(result["structuredPatch"]):
-        lines = map(string, given) if isinstance(given := row.get("lines"), list) else ()
-        start = whole(row.get("newStart")) + (row.get("newLines") == 0)
+    for row in as_objects(result["structuredPatch"]):
+        lines = map(as_text, given) if isinstance(given := row.get("lines"), list) else ()
+        start = positive_int(row.get("newStart")) + (row.get("newLines") == 0)
         hunks.append(Hunk(file, start, [(line[:1], line[1:]) for line in lines if line[:1] in ("+", "-", " ")]))
     hunks = [hunk for hunk in hunks if hunk.start and hunk.signs.strip()]
     if not hunks and result.get("type") == "create":
-        hunks = content_hunks(file, string(result.get("content")))
+        hunks = content_hunks(file, as_text(result.get("content")))
     return edit_entries(call, hunks)
 
 
@@ -333,7 +333,7 @@ def _tag(text: str, name: str) -> str:
 
 def _queue_entries(line: dict[str, Any], at: int | None) -> list[Entry]:
     """What the user types while a turn runs, without the client's own commands (`/compact`) and tasks."""
-    operation, given = line.get("operation"), string(line.get("content"))
+    operation, given = line.get("operation"), as_text(line.get("content"))
     if operation not in ("enqueue", "remove", "dequeue", "popAll"):
         return []
     text = typed(given)
@@ -352,5 +352,5 @@ def _plan(call: str, tool: str, given: dict[str, Any]) -> list[Entry]:
     if tool not in ("TaskCreate", "TaskUpdate"):
         return []
     identifier, status = ("", "pending") if tool == "TaskCreate" else (given.get("taskId"), given.get("status"))
-    step = Step(str(identifier or ""), string(given.get("subject")), string(status))
+    step = Step(str(identifier or ""), as_text(given.get("subject")), as_text(status))
     return [Entry("plan", call=call, steps=[step])]

@@ -1,4 +1,4 @@
-"""Codex (0.169): its row and its rollout, a sequence of lines with `type` and `payload`. Hot path.
+"""Codex (0.169): its payloads, and its rollout, a sequence of lines with `type` and `payload`. Hot path.
 
 Each message appears two or three times: as `response_item` for the model, as `event_msg` for the screen, and after a
 compaction in the history that it leaves. Only the response items are read.
@@ -10,17 +10,17 @@ import os
 
 from clients.base import SHARED_EVENTS, Client
 from clients.content import (
+    as_object,
+    as_objects,
+    as_text,
     parse_timestamp,
     parsed,
     patched_files,
     paths,
-    rows,
-    string,
-    table,
+    positive_int,
     text_of,
     texts_in,
     typed,
-    whole,
 )
 from clients.entries import (
     COMMAND_KEYS,
@@ -80,9 +80,9 @@ class Codex(Client):
     def event(self, payload: dict[str, Any], name: str) -> HookEvent:
         """As `Client.event`. The events of a subagent name its parent's session, and belong to its own."""
         event = super().event(payload, name)
-        if agent := string(payload.get("agent_id")):
+        if agent := as_text(payload.get("agent_id")):
             event["parent"], event["session"] = event["session"], agent
-            event["transcript"] = string(payload.get("agent_transcript_path")) or event["transcript"]
+            event["transcript"] = as_text(payload.get("agent_transcript_path")) or event["transcript"]
         return event
 
     def wrote(self, line: dict[str, Any]) -> bool:
@@ -95,7 +95,7 @@ class Codex(Client):
         index = os.path.join(self.home(), "session_index.jsonl")
         text = start_of(index, 4_000_000) if os.path.exists(index) else ""
         lines = [parsed(line) or {} for line in text.splitlines()]
-        return {string(line.get("id")): string(line.get("thread_name")) for line in lines}
+        return {as_text(line.get("id")): as_text(line.get("thread_name")) for line in lines}
 
     def written_files(self, tool: str, given: object) -> list[str]:
         """The files of a patch, handed to `apply_patch` as a tool or in a shell command."""
@@ -105,7 +105,7 @@ class Codex(Client):
 
     def entries(self, line: dict[str, Any]) -> list[Entry]:
         """The entries of a line; empty for repetitions and for texts that only the screen shows."""
-        kind, payload, at = line.get("type"), table(line.get("payload")), parse_timestamp(line.get("timestamp"))
+        kind, payload, at = line.get("type"), as_object(line.get("payload")), parse_timestamp(line.get("timestamp"))
         found: list[Entry] = []
         if kind == "response_item":
             found = self._item_entries(line, payload, at)
@@ -114,7 +114,7 @@ class Codex(Client):
         elif kind == "compacted":
             found = _compaction_entries(payload, at)
         elif kind in ("session_meta", "turn_context"):
-            found = [Entry("node", folder=string(payload.get("cwd")), model=string(payload.get("model")))]
+            found = [Entry("node", folder=as_text(payload.get("cwd")), model=as_text(payload.get("model")))]
             if kind == "session_meta":
                 _name_session(found[0], payload)
         return with_node(found, at, payload.get("id") if kind == "response_item" else "") if found else []
@@ -123,12 +123,12 @@ class Codex(Client):
         """As `Client.typed_text`. Codex itself also writes messages of the user, but no event follows those."""
         whole = text_of(prompt.content, ("input_text", "text"))
         if following is None:
-            parts = [part for part in rows(prompt.content) if not _is_element(string(part.get("text")).strip())]
+            parts = [part for part in as_objects(prompt.content) if not _is_element(as_text(part.get("text")).strip())]
             return typed(parts, ("input_text", "text")) if isinstance(prompt.content, list) else prompt.text
         for line in following:
             if any(mark in line for mark in self.typed_marks):
-                event = table((parsed(line) or {}).get("payload"))
-                text = string(event.get("message")) or text_of(table(event.get("item")).get("content"))
+                event = as_object((parsed(line) or {}).get("payload"))
+                text = as_text(event.get("message")) or text_of(as_object(event.get("item")).get("content"))
                 if text.strip() in whole:
                     return typed(text)
             elif b'"assistant"' in line or b'_call"' in line or b'"compacted"' in line:
@@ -153,12 +153,12 @@ class Codex(Client):
                 folder = environment.partition("<cwd>")[2].partition("</cwd>")[0].strip()
                 return [Entry("node", folder=folder)] if folder else []
         # an answer that is a summary is for the model itself
-        elif payload.get("role") == "assistant" and not table(line.get("metadata")).get("compaction_output"):
+        elif payload.get("role") == "assistant" and not as_object(line.get("metadata")).get("compaction_output"):
             entry.text = text_of(given, ("output_text", "text")).strip()
         return [entry] if entry.text else []
 
     def _call_entries(self, payload: dict[str, Any], at: int | None) -> list[Entry]:
-        tool, given = string(payload.get("name")) or "local_shell", _given(payload)
+        tool, given = as_text(payload.get("name")) or "local_shell", _given(payload)
         if tool.rpartition(".")[2] == "exec" and isinstance(given, str) and "tools" in given:
             from clients.codex_script import tool_calls
 
@@ -175,7 +175,7 @@ class Codex(Client):
         return [call, *others]
 
     def _tool_entries(self, identifier: str, tool: str, given: object, at: int | None) -> list[Entry]:
-        fields = table(given)
+        fields = as_object(given)
         command = "" if tool in PATCHING_TOOLS else _command(fields)
         call = call_entry(identifier, tool, given, self.written_files(tool, given), command, at=at)
         if tool in self.reading_tools:
@@ -188,13 +188,13 @@ class Codex(Client):
 
 def _name_session(entry: Entry, payload: dict[str, Any]) -> None:
     """Note the session that a rollout is of, and its parent. Newer versions also name the root of all of them."""
-    entry.remote = string(table(payload.get("git")).get("repository_url"))
-    entry.session = string(payload.get("id")) or string(payload.get("session_id"))
-    source = table(payload.get("source")).get("subagent")
-    spawned = table(table(source).get("thread_spawn"))
-    forked_from = string(payload.get("forked_from_id"))
-    started_by = string(payload.get("parent_thread_id")) or string(spawned.get("parent_thread_id"))
-    root = string(payload.get("session_id"))
+    entry.remote = as_text(as_object(payload.get("git")).get("repository_url"))
+    entry.session = as_text(payload.get("id")) or as_text(payload.get("session_id"))
+    source = as_object(payload.get("source")).get("subagent")
+    spawned = as_object(as_object(source).get("thread_spawn"))
+    forked_from = as_text(payload.get("forked_from_id"))
+    started_by = as_text(payload.get("parent_thread_id")) or as_text(spawned.get("parent_thread_id"))
+    root = as_text(payload.get("session_id"))
     if source or payload.get("thread_source") == "subagent":
         entry.session_kind = "review" if source == "review" else "subagent"
     elif forked_from:
@@ -205,24 +205,24 @@ def _name_session(entry: Entry, payload: dict[str, Any]) -> None:
 
 
 def _event_entries(payload: dict[str, Any], at: int | None) -> list[Entry]:
-    kind, info = payload.get("type"), table(payload.get("info"))
-    window = whole(payload.get("model_context_window")) or whole(info.get("model_context_window"))
+    kind, info = payload.get("type"), as_object(payload.get("info"))
+    window = positive_int(payload.get("model_context_window")) or positive_int(info.get("model_context_window"))
     if kind == "patch_apply_end" and payload.get("success") is True:
         return edit_entries(payload.get("call_id"), _changed_hunks(payload.get("changes")))
-    item = table(payload.get("item")) if kind == "item_completed" else {}
+    item = as_object(payload.get("item")) if kind == "item_completed" else {}
     if item.get("type") == "FileChange" and item.get("status") == "completed":
         return edit_entries(item.get("id"), _changed_hunks(item.get("changes")))
     # other commands have their exit code in the output of their call
-    if item.get("type") == "CommandExecution" and string(item.get("id")).startswith("exec-"):
-        code, text = item.get("exit_code"), string(item.get("aggregated_output"))
-        entry = process_end(string(item.get("process_id")), text, None if code is None else code != 0)
-        entry.at, entry.call, entry.command = at, string(item.get("id")), _command(item)
+    if item.get("type") == "CommandExecution" and as_text(item.get("id")).startswith("exec-"):
+        code, text = item.get("exit_code"), as_text(item.get("aggregated_output"))
+        entry = process_end(as_text(item.get("process_id")), text, None if code is None else code != 0)
+        entry.at, entry.call, entry.command = at, as_text(item.get("id")), _command(item)
         return [entry]
     if kind in ("task_complete", "turn_aborted"):
         return [Entry("turn_end", at)]
-    if kind == "thread_rolled_back" and (turns := whole(payload.get("num_turns"))):
+    if kind == "thread_rolled_back" and (turns := positive_int(payload.get("num_turns"))):
         return [Entry("rollback", at, turns=turns)]
-    if name := string(payload.get("thread_name")):
+    if name := as_text(payload.get("thread_name")):
         return [Entry("title", at, text=name, origin="user")]
     usage = info.get("last_token_usage") if kind == "token_count" else None
     entry = usage_entry(usage, ("total_tokens",), window=window)
@@ -231,7 +231,7 @@ def _event_entries(payload: dict[str, Any], at: int | None) -> list[Entry]:
 
 def _compaction_entries(payload: dict[str, Any], at: int | None) -> list[Entry]:
     """A compaction, and what it leaves in the context: a message with the summary, and the history around it."""
-    message, history = string(payload.get("message")), rows(payload.get("replacement_history"))
+    message, history = as_text(payload.get("message")), as_objects(payload.get("replacement_history"))
     fields = [row.get(name) for row in history for name in ("content", "text", "arguments", "input", "output")]
     texts = [text for text in (message, *(text_of(field, TEXT_KINDS) for field in fields)) if text]
     return [Entry("compaction", at, content=fields or message), Entry("summary", at, text="\n".join(texts))]
@@ -240,17 +240,17 @@ def _compaction_entries(payload: dict[str, Any], at: int | None) -> list[Entry]:
 def _changed_hunks(changes: object) -> list[Hunk]:
     """What `apply_patch` changed: a table of files, each with its unified diff or its content."""
     found: list[Hunk] = []
-    for path, change in table(changes).items():
-        about = table(change)
-        found += diff_hunks(string(about.get("move_path")) or path, string(about.get("unified_diff")))
+    for path, change in as_object(changes).items():
+        about = as_object(change)
+        found += diff_hunks(as_text(about.get("move_path")) or path, as_text(about.get("unified_diff")))
         if about.get("type") == "add":
-            found += content_hunks(path, string(about.get("content")))
+            found += content_hunks(path, as_text(about.get("content")))
     return found
 
 
 def _call_id(payload: dict[str, Any]) -> str:
     """The id of a tool call, also in its output."""
-    return string(payload.get("call_id")) or string(payload.get("id"))
+    return as_text(payload.get("call_id")) or as_text(payload.get("id"))
 
 
 def _given(payload: dict[str, Any]) -> object:
@@ -269,7 +269,7 @@ def _object_in(value: object, begin: str) -> object:
 def _command(given: dict[str, Any]) -> str:
     for value in (given.get(key) for key in reversed(COMMAND_KEYS)):
         if isinstance(value, list):
-            words = [string(word) for word in value]
+            words = [as_text(word) for word in value]
             # ["bash", "-lc", "…"]: the script is the command
             return words[2] if len(words) == 3 and words[1] in ("-c", "-lc") else " ".join(words)
         if isinstance(value, str) and value:
@@ -285,10 +285,10 @@ def _is_element(text: str) -> bool:
 
 def _by_user(payload: dict[str, Any], given: object) -> object:
     """The parts of a message without those that the client marks as its own."""
-    metadata = table(payload.get("internal_chat_message_metadata_passthrough")).get("content_item_metadata")
+    metadata = as_object(payload.get("internal_chat_message_metadata_passthrough")).get("content_item_metadata")
     if not isinstance(given, list) or not isinstance(metadata, list) or len(metadata) != len(given):
         return given
-    sources = [table(table(part).get("provenance")).get("type") for part in metadata]
+    sources = [as_object(as_object(part).get("provenance")).get("type") for part in metadata]
     pairs = zip(given, sources, strict=True)
     return [part for part, source in pairs if source not in ("harness", "skills", "hook")]
 
@@ -299,9 +299,9 @@ def _results(payload: dict[str, Any]) -> list[Entry]:
     if isinstance(raw, dict) and isinstance(raw.get("content"), list):
         raw = raw["content"]
     elif isinstance(raw, str) and raw.startswith('[{"'):
-        raw = table(parsed(f'{{"": {raw}}}')).get("", raw)
-    parts = [part for part in rows(raw) if part.get("type") in TEXT_KINDS]
-    texts = [raw] if isinstance(raw, str) else [string(part.get("text")) for part in parts]
+        raw = as_object(parsed(f'{{"": {raw}}}')).get("", raw)
+    parts = [part for part in as_objects(raw) if part.get("type") in TEXT_KINDS]
+    texts = [raw] if isinstance(raw, str) else [as_text(part.get("text")) for part in parts]
     if texts and texts[0].startswith(
         ("Script completed\n", "Script failed\n", "Script terminated\n", "Script running with")
     ):
@@ -317,7 +317,7 @@ def _result(payload: dict[str, Any], raw: object) -> Entry:
     """The output of a tool, whether it failed, and the process that goes on. Versions differ in the form."""
     output, failed, process = _object_in(raw, '{"output"'), False, ""
     if isinstance(output, dict):
-        failed = output.get("success") is False or whole(table(output.get("metadata")).get("exit_code")) > 0
+        failed = output.get("success") is False or positive_int(as_object(output.get("metadata")).get("exit_code")) > 0
         output = output.get("output", output.get("content"))
     text = text_of(output, TEXT_KINDS)
     head, has_body, body = f"{text}\n".partition("\nOutput:\n")

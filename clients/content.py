@@ -126,24 +126,24 @@ def _without_images(line: bytes) -> bytes:
     return b"".join(parts)
 
 
-def table(value: object, *names: str) -> dict[str, Any]:
+def as_object(value: object, *names: str) -> dict[str, Any]:
     """`value`, or what is in it under a path of names, if it is a JSON object, else {}."""
     for name in names:
         value = value.get(name) if isinstance(value, dict) else None
     return value if isinstance(value, dict) else {}
 
 
-def rows(value: object) -> list[dict[str, Any]]:
+def as_objects(value: object) -> list[dict[str, Any]]:
     """The objects in a JSON list; empty if `value` is no list."""
     return [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []
 
 
-def string(value: object) -> str:
+def as_text(value: object) -> str:
     """`value` if it is text, else ""."""
     return value if isinstance(value, str) else ""
 
 
-def whole(value: object) -> int:
+def positive_int(value: object) -> int:
     """`value` as an integer if it is a number above 0 and at most 10**12, else 0."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value <= 1e12:
         return 0
@@ -152,7 +152,7 @@ def whole(value: object) -> int:
 
 def paths(given: object, *names: str) -> list[str]:
     """The first of the named fields that holds a path."""
-    found = (string(table(given).get(name)).strip() for name in names)
+    found = (as_text(as_object(given).get(name)).strip() for name in names)
     return [path for path in found if path][:1]
 
 
@@ -170,7 +170,7 @@ def text_of(value: object, kinds: tuple[str, ...] = ("text",)) -> str:
     """The text of a message: a string, or its parts of these kinds joined by line breaks. Leading lines are kept."""
     if isinstance(value, str):
         return value.rstrip()
-    texts = [string(part.get("text")) for part in rows(value) if part.get("type") in kinds]
+    texts = [as_text(part.get("text")) for part in as_objects(value) if part.get("type") in kinds]
     return "\n".join(text for text in texts if text.strip()).rstrip()
 
 
@@ -178,7 +178,7 @@ def typed(value: object, kinds: tuple[str | None, ...] = ("text",)) -> str:
     """What a person typed: as `text_of`, without the parts and spans that the client or a hook added."""
     if isinstance(value, str):
         return _without_added(value)
-    texts = [_without_added(string(part.get("text"))) for part in rows(value) if part.get("type") in kinds]
+    texts = [_without_added(as_text(part.get("text"))) for part in as_objects(value) if part.get("type") in kinds]
     return "\n".join(text for text in texts if text)
 
 

@@ -1,4 +1,4 @@
-"""Copilot CLI (1.0): its row and its event log. Hot path.
+"""Copilot CLI (1.0): its payloads, and its event log. Hot path.
 
 The log also holds the input of every hook, which is passed over.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 
 from clients.base import SHARED_EVENTS, Client
-from clients.content import parse_timestamp, string, table, typed, whole
+from clients.content import as_object, as_text, parse_timestamp, positive_int, typed
 from clients.entries import Entry, diff_entries, result_entry, summary_entry, usage_entry, with_node
 from core import TYPE_CHECKING
 
@@ -62,25 +62,26 @@ class Copilot(Client):
     def wrote(self, line: dict[str, Any]) -> bool:
         """Whether a line is an event with data."""
         begins = ("session.", "user.message", "assistant.", "tool.execution_", "system.message", "hook.", "subagent.")
-        return isinstance(line.get("data"), dict) and string(line.get("type")).startswith(begins)
+        return isinstance(line.get("data"), dict) and as_text(line.get("type")).startswith(begins)
 
     def entries(self, line: dict[str, Any]) -> list[Entry]:
         """The entries of an event; a hook's input repeats what other events say."""
-        kind, about, at = string(line.get("type")), table(line.get("data")), parse_timestamp(line.get("timestamp"))
+        kind, about, at = as_text(line.get("type")), as_object(line.get("data")), parse_timestamp(line.get("timestamp"))
         is_side = bool(line.get("agentId") or about.get("agentId"))
         found: list[Entry] = []
         if kind == "user.message":
-            source = string(about.get("source"))
+            source = as_text(about.get("source"))
             text = typed(about.get("content"))
             found = [Entry("prompt", text=text, content=text)] if source in ("", "user") else []
             if source.startswith("agent"):
                 found = [Entry("note", text=text, content=text, origin="subagent")]
         elif kind == "assistant.message":
-            found = _said(string(about.get("content")), at, is_side=is_side)
+            found = _said(as_text(about.get("content")), at, is_side=is_side)
         elif kind == "tool.execution_start" and about.get("toolName") == "task_complete":
-            found = _said(string(table(about.get("arguments")).get("summary")), at, is_side=is_side)
+            found = _said(as_text(as_object(about.get("arguments")).get("summary")), at, is_side=is_side)
         elif kind == "tool.execution_start":
-            found = [self.tool_call(about.get("toolCallId"), string(about.get("toolName")), about.get("arguments"), at)]
+            tool = as_text(about.get("toolName"))
+            found = [self.tool_call(about.get("toolCallId"), tool, about.get("arguments"), at)]
         elif kind == "tool.execution_complete":
             found = _result(about)
         elif kind.startswith("session.") and not is_side:
@@ -91,8 +92,8 @@ class Copilot(Client):
         head = found[0]
         head.is_side = is_side
         if kind.startswith("session."):
-            head.session = string(about.get("sessionId"))
-            head.folder = string(table(about.get("context")).get("cwd")) or string(about.get("cwd"))
+            head.session = as_text(about.get("sessionId"))
+            head.folder = as_text(as_object(about.get("context")).get("cwd")) or as_text(about.get("cwd"))
         return found
 
 
@@ -106,26 +107,26 @@ def _said(text: str, at: int | None, *, is_side: bool) -> list[Entry]:
 
 def _session_entries(kind: str, about: dict[str, Any], at: int | None) -> list[Entry]:
     if kind == "session.compaction_complete" and about.get("success") is True:
-        compaction = Entry("compaction", at, tokens_after=whole(about.get("postCompactionTokens")))
-        return [compaction, summary_entry(string(about.get("summaryContent")), at)]
+        compaction = Entry("compaction", at, tokens_after=positive_int(about.get("postCompactionTokens")))
+        return [compaction, summary_entry(as_text(about.get("summaryContent")), at)]
     if kind == "session.usage_record":
-        used = table(about.get("usage"))
-        return [usage_entry(used, ("inputTokens",), used.get("model"), whole(used.get("maxPromptTokens")))]
+        used = as_object(about.get("usage"))
+        return [usage_entry(used, ("inputTokens",), used.get("model"), positive_int(used.get("maxPromptTokens")))]
     if kind == "session.snapshot_rewind":
-        return [Entry("rollback", at, rewound_to=string(about.get("upToEventId")))]
+        return [Entry("rollback", at, rewound_to=as_text(about.get("upToEventId")))]
     if kind == "session.title_changed":
-        return [Entry("title", text=string(about.get("title")), origin="client")]
+        return [Entry("title", text=as_text(about.get("title")), origin="client")]
     return []
 
 
 def _result(about: dict[str, Any]) -> list[Entry]:
     """What a call returned; the text of a command ends with its exit code."""
-    returned, fault = table(about.get("result")), table(about.get("error"))
-    text = string(returned.get("content")) or string(fault.get("message"))
-    code = table(about.get("shellExecution")).get("exitCode")
+    returned, fault = as_object(about.get("result")), as_object(about.get("error"))
+    text = as_text(returned.get("content")) or as_text(fault.get("message"))
+    code = as_object(about.get("shellExecution")).get("exitCode")
     if code is None and "exit code " in text[-80:]:
         code = text.rpartition("exit code ")[2].strip(" >\n")
     failed = about.get("success") is False or str(code or 0) != "0"
     result = result_entry(about.get("toolCallId"), text, failed)
-    result.unrun = string(fault.get("code")) in ("rejected", "denied")
+    result.unrun = as_text(fault.get("code")) in ("rejected", "denied")
     return [result, *diff_entries(result.call, "", returned.get("detailedContent"))]

@@ -7,7 +7,7 @@ archive, the context usage, the compaction tools and `lost` all read this form.
 
 from __future__ import annotations
 
-from clients.content import paths, rows, string, table, whole, without_ours
+from clients.content import as_object, as_objects, as_text, paths, positive_int, without_ours
 from core import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -156,8 +156,8 @@ def with_node(
     entries = entries or [Entry("node", at)]
     head = entries[0]
     head.at = at
-    head.id = string(identifier)
-    head.parent = string(parent)
+    head.id = as_text(identifier)
+    head.parent = as_text(parent)
     if client and head.id and head.kind in ("prompt", "answer"):
         head.stable_id = f"{client}:{head.id}"
     return entries
@@ -166,15 +166,15 @@ def with_node(
 def call_entry(call: object, tool: str, given: object, files: list[str], command: object = "", **fields: Any) -> Entry:
     """A tool call; `files` are those that it writes. A shell of an MCP server counts as a command."""
     if not command and tool.startswith("mcp__"):
-        commands = (string(table(given).get(key)) for key in COMMAND_KEYS)
+        commands = (as_text(as_object(given).get(key)) for key in COMMAND_KEYS)
         command = next((text for text in commands if " " in text), "")
-    return Entry("call", call=string(call), tool=tool, given=given, files=files, command=string(command), **fields)
+    return Entry("call", call=as_text(call), tool=tool, given=given, files=files, command=as_text(command), **fields)
 
 
 def result_entry(call: object, text: str, failed: bool, content: object = None) -> Entry:
     """What a call returned."""
     content = text if content is None else content
-    return Entry("result", call=string(call), text=without_ours(text), failed=failed, content=content)
+    return Entry("result", call=as_text(call), text=without_ours(text), failed=failed, content=content)
 
 
 def process_end(process: str, text: str, failed: bool | None) -> Entry:
@@ -189,26 +189,26 @@ def summary_entry(text: str, at: int | None) -> Entry:
 
 def usage_entry(used: object, names: Iterable[str], model: object = "", window: int = 0) -> Entry:
     """How full the context was, by the sum of the named numbers."""
-    tokens = sum(whole(table(used).get(name)) for name in names)
-    return Entry("usage", tokens=tokens, model=string(model), window=window)
+    tokens = sum(positive_int(as_object(used).get(name)) for name in names)
+    return Entry("usage", tokens=tokens, model=as_text(model), window=window)
 
 
 def diff_entries(call: object, file: str, diff: object) -> list[Entry]:
     """What a call changed in a file, by a unified diff."""
-    return edit_entries(call, diff_hunks(file, string(diff)))
+    return edit_entries(call, diff_hunks(file, as_text(diff)))
 
 
 def edit_entries(call: object, hunks: list[Hunk], max_hunks: int = 60) -> list[Entry]:
     """What a call changed in files: its first hunks; nothing if it changed no line."""
-    return [Entry("edit", call=string(call), hunks=hunks[:max_hunks])] if hunks else []
+    return [Entry("edit", call=as_text(call), hunks=hunks[:max_hunks])] if hunks else []
 
 
 def plan_entries(call: object, steps: object, *text_keys: str) -> list[Entry]:
     """A plan that a call was given as a list of steps; nothing if it is none."""
-    entry = Entry("plan", call=string(call), whole=True)
-    for number, row in enumerate(rows(steps), 1):
-        if text := next((string(row.get(key)) for key in text_keys if row.get(key)), ""):
-            entry.steps.append(Step(str(number), text, string(row.get("status"))))
+    entry = Entry("plan", call=as_text(call), whole=True)
+    for number, row in enumerate(as_objects(steps), 1):
+        if text := next((as_text(row.get(key)) for key in text_keys if row.get(key)), ""):
+            entry.steps.append(Step(str(number), text, as_text(row.get("status"))))
     return [entry] if entry.steps or steps == [] else []
 
 

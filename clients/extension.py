@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from clients.base import NOTICE, Client, text_field
-from clients.content import given_text, parse_timestamp, rows
+from clients.content import as_objects, given_text, parse_timestamp
 from clients.entries import Entry, call_entry, diff_entries, plan_entries, result_entry
 from core import TYPE_CHECKING
 
@@ -49,7 +49,7 @@ class ExtensionClient(Client):
         event["instructions"] = text_field(payload, "instructions")
         if removed := text_field(payload, "removed"):
             event["items"].append(Entry("rollback", rewound_to=removed))
-        for message in rows(payload.get("entries"))[-400:]:
+        for message in as_objects(payload.get("entries"))[-400:]:
             event["items"] += message_entries(message, self.name)
         return event
 
@@ -75,7 +75,7 @@ def message_entries(message: dict[str, Any], agent: str) -> list[Entry]:
     said.id = identifier
     said.stable_id = f"{agent}:{identifier}" if identifier else ""
     calls, others = [], []
-    for number, tool in enumerate(rows(message.get("tools"))):
+    for number, tool in enumerate(as_objects(message.get("tools"))):
         files, given = _texts(tool, "files"), given_text(tool.get("given"))
         call = call_entry(f"{identifier}/{number}", text_field(tool, "name"), given, files, text_field(tool, "command"))
         if target := text_field(tool, "target"):

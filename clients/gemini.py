@@ -1,4 +1,4 @@
-"""Gemini CLI (0.61): its row and its chat file. Hot path.
+"""Gemini CLI (0.61): its payloads, and its chat file. Hot path.
 
 A message is written again under the same id when its tools have run. A compression and a resumption write the whole
 history again in a `$set` line; its messages are on lines of their own before, so that line yields only the history.
@@ -9,7 +9,17 @@ from __future__ import annotations
 import os
 
 from clients.base import NOTICE, Client
-from clients.content import parse_timestamp, parsed, rows, string, table, text_of, typed, whole, without_ours
+from clients.content import (
+    as_object,
+    as_objects,
+    as_text,
+    parse_timestamp,
+    parsed,
+    positive_int,
+    text_of,
+    typed,
+    without_ours,
+)
 from clients.entries import Entry, diff_entries, plan_entries, result_entry, usage_entry, with_node
 from core import TYPE_CHECKING
 from core.files import start_of
@@ -81,7 +91,7 @@ class Gemini(Client):
         projects = _folders_in(os.path.join(home, "projects.json"), "projects")
         roots = [start_of(f"{home}/{below}/{name}/.project_root", 4_096).strip() for below in ("tmp", "history")]
         named = [*filter(None, roots), *(root for root, short in projects.items() if name and short == name)]
-        wanted = string(line.get("projectHash")) or name
+        wanted = as_text(line.get("projectHash")) or name
         trusted = _folders_in(os.path.join(home, "trustedFolders.json"), "")
         for candidate in (*named, *projects, *trusted, *known):
             if sha256(candidate.encode("utf-8", "surrogateescape")).hexdigest() == wanted:
@@ -90,70 +100,70 @@ class Gemini(Client):
 
     def entries(self, line: dict[str, Any]) -> list[Entry]:
         """The entries of a line; the client's notices are nodes without content."""
-        kind, own, at = line.get("type"), string(line.get("id")), parse_timestamp(line.get("timestamp"))
+        kind, own, at = line.get("type"), as_text(line.get("id")), parse_timestamp(line.get("timestamp"))
         found: list[Entry] = []
-        history = rows(table(line.get("$set")).get("messages"))
+        history = as_objects(as_object(line.get("$set")).get("messages"))
         if kind == "gemini":
             found = self._answer_entries(line, at)
         elif kind == "user":
             given = line.get("content")
             found = [Entry("prompt", text=typed(given, ("text", None)), content=given)]
-        elif rewound_to := string(line.get("$rewindTo")):
+        elif rewound_to := as_text(line.get("$rewindTo")):
             found = [Entry("rollback", rewound_to=rewound_to)]
         elif history:
             found = [Entry("history", content=[row.get("content") for row in history])]
             own = _snapshot_id(history)
-        if name := string(line.get("summary")) or string(table(line.get("$set")).get("summary")):
+        if name := as_text(line.get("summary")) or as_text(as_object(line.get("$set")).get("summary")):
             found.append(Entry("title", text=name, origin="client"))
         found = with_node(found, at, own, client=self.name)
         if kind is None and "projectHash" in line:
-            found[0].session = string(line.get("sessionId"))
+            found[0].session = as_text(line.get("sessionId"))
         return found
 
     def _answer_entries(self, line: dict[str, Any], at: int | None) -> list[Entry]:
         answer = Entry("answer")
         answer.content = given = line.get("content")
         if isinstance(given, list):
-            given = [{**part, "type": "text"} for part in rows(given) if not part.get("thought")]
+            given = [{**part, "type": "text"} for part in as_objects(given) if not part.get("thought")]
         answer.text = text_of(given)
         calls: list[Entry] = []
         others: list[Entry] = []
-        for row in rows(line.get("toolCalls")):
-            tool, wanted = string(row.get("name")), row.get("args")
+        for row in as_objects(line.get("toolCalls")):
+            tool, wanted = as_text(row.get("name")), row.get("args")
             call = self.tool_call(row.get("id"), tool, wanted, at, content=wanted)
             if tool == "read_file":
-                call.first_line = whole(table(wanted).get("offset")) + 1  # its offset counts from 0
+                call.first_line = positive_int(as_object(wanted).get("offset")) + 1  # its offset counts from 0
             calls.append(call)
             others += _result_entries(row)
-            others += diff_entries(call.call, call.target, table(row.get("resultDisplay")).get("fileDiff"))
+            others += diff_entries(call.call, call.target, as_object(row.get("resultDisplay")).get("fileDiff"))
             if tool == "write_todos":
-                others += plan_entries(call.call, table(wanted).get("todos"), "description")
+                others += plan_entries(call.call, as_object(wanted).get("todos"), "description")
         usage = usage_entry(line.get("tokens"), ("input",), line.get("model"))
         return [answer, *calls, *others, *([usage] if usage.tokens else [])]
 
 
 def _folders_in(path: str, key: str) -> dict[str, object]:
     """The folders in a file of the client, below a key if it has the key."""
-    value = table(parsed(start_of(path, 1_000_000).encode("utf-8", "replace")))
-    return table(value.get(key)) if key else value
+    value = as_object(parsed(start_of(path, 1_000_000).encode("utf-8", "replace")))
+    return as_object(value.get(key)) if key else value
 
 
 def _snapshot_id(history: list[dict[str, Any]]) -> str:
     """The id of the summary in a history that was compressed, else ""."""
     for row in history:
-        if any(string(part.get("text")).startswith("<state_snapshot>") for part in rows(row.get("content"))):
-            return string(row.get("id"))
+        if any(as_text(part.get("text")).startswith("<state_snapshot>") for part in as_objects(row.get("content"))):
+            return as_text(row.get("id"))
     return ""
 
 
 def _result_entries(row: dict[str, Any]) -> list[Entry]:
     """What a call returned, nothing if the user did not let it run. The text says how a command ended."""
     result = row.get("result")
-    results = rows(result if isinstance(result, list) else [result])
-    answers = [table(table(part.get("functionResponse")).get("response")) for part in results]
+    results = as_objects(result if isinstance(result, list) else [result])
+    answers = [as_object(as_object(part.get("functionResponse")).get("response")) for part in results]
     if not answers or row.get("status") == "cancelled":
         return []
-    texts = [string(answer.get("output")) or string(answer.get("error")) for answer in answers]
+    texts = [as_text(answer.get("output")) or as_text(answer.get("error")) for answer in answers]
     text = without_ours("\n".join(text for text in texts if text).strip())
     text = text.removeprefix("<untrusted_context>").removesuffix("</untrusted_context>").strip()
     failed = row.get("status") == "error" or any("error" in answer for answer in answers)

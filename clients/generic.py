@@ -9,7 +9,7 @@ Only `role` with `text` or `tool` is needed. An answer may name its tool on the 
 from __future__ import annotations
 
 from clients.base import text_field
-from clients.content import parse_timestamp, paths, rows, string, table, texts_in, typed
+from clients.content import as_object, as_objects, as_text, parse_timestamp, paths, texts_in, typed
 from clients.entries import COMMAND_KEYS, Entry, call_entry, result_entry, with_node
 from clients.extension import ExtensionClient
 from core import TYPE_CHECKING, words
@@ -38,7 +38,7 @@ class Generic(ExtensionClient):
         """Read a payload, which may also be one line of a session."""
         event = super().read({**payload, "entries": []}, name)
         event["session"] = text_field(payload, "session") or event["session"]
-        lines = rows(payload.get("entries"))[-400:] or ([payload] if self.wrote(payload) else [])
+        lines = as_objects(payload.get("entries"))[-400:] or ([payload] if self.wrote(payload) else [])
         event["items"] = [entry for line in lines for entry in self.entries(line)]
         prompts = [entry.text for entry in event["items"] if entry.kind == "prompt" and entry.text]
         event["messages"] = [*event["messages"], *prompts][-32:]
@@ -50,11 +50,11 @@ class Generic(ExtensionClient):
         """The entries of a line."""
         if is_short_form(line):
             return _short_entries(line)
-        role, at, identifier = string(line.get("role")), _time(line.get("time")), string(line.get("id"))
+        role, at, identifier = as_text(line.get("role")), _time(line.get("time")), as_text(line.get("id"))
         found: list[Entry] = []
         if text := typed(line.get("text"), ("text", None)) if role in ROLES else "":
             found = [Entry(ROLES[role], at, text=text, content=line["text"])]
-        if tool := string(line.get("tool")):
+        if tool := as_text(line.get("tool")):
             call = identifier or words.fingerprint(f"{at}\0{tool}\0{line.get('input')}")
             found.append(_call(call, tool, line.get("input"), at))
             output = line.get("output")
@@ -71,7 +71,7 @@ class Generic(ExtensionClient):
 
 def is_short_form(line: dict[str, Any]) -> bool:
     """Whether a line is in the form in which Entire stores the sessions of any client."""
-    return line.get("v") == 1 and bool(string(line.get("agent"))) and string(line.get("type")) in ROLES
+    return line.get("v") == 1 and bool(as_text(line.get("agent"))) and as_text(line.get("type")) in ROLES
 
 
 def is_documented(line: dict[str, Any]) -> bool:
@@ -89,12 +89,12 @@ def _short_entries(line: dict[str, Any]) -> list[Entry]:
     role, at, given = line["type"], _time(line.get("ts")), line.get("content")
     text = typed(given, ("text", None))
     found = [Entry(ROLES[role], at, text=text, content=given)] if text else []
-    for number, part in enumerate(rows(given)):
+    for number, part in enumerate(as_objects(given)):
         if part.get("type") == "tool_use":
-            call = string(part.get("id")) or f"{line.get('id', '')}{line.get('ts')}/{number}"
-            found.append(_call(call, string(part.get("name")), part.get("input"), at))
+            call = as_text(part.get("id")) or f"{line.get('id', '')}{line.get('ts')}/{number}"
+            found.append(_call(call, as_text(part.get("name")), part.get("input"), at))
             if part.get("result") is not None:
-                result = table(part["result"])
+                result = as_object(part["result"])
                 failed = result.get("status") == "error" or result.get("is_error") is True or bool(result.get("error"))
                 output = result.get("output", result.get("error", part["result"]))
                 found.append(result_entry(call, "\n".join(texts_in(output)), failed))
@@ -105,7 +105,7 @@ def _short_entries(line: dict[str, Any]) -> list[Entry]:
 
 def _call(call: str, tool: str, given: object, at: int | None) -> Entry:
     """A call of an unknown tool, with the command or the file in its input. Its name shows whether it writes."""
-    command = next((string(table(given).get(key)) for key in COMMAND_KEYS if table(given).get(key)), "")
+    command = next((as_text(as_object(given).get(key)) for key in COMMAND_KEYS if as_object(given).get(key)), "")
     writes = any(word in tool.lower() for word in ("write", "edit", "patch", "create", "replace"))
     files = paths(given, "file_path", "filePath", "path", "file")
     entry = call_entry(call, tool, given, files if writes else [], command, at=at)

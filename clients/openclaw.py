@@ -1,4 +1,4 @@
-"""OpenClaw, in which our plugin runs: its row and its sessions. Hot path.
+"""OpenClaw, in which our plugin runs: its payloads, and its sessions. Hot path.
 
 A session is kept in rows of a database, which hold pi's entries.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 
-from clients.content import string, table, text_of
+from clients.content import as_object, as_text, text_of
 from clients.entries import Entry, process_end
 from clients.extension import ExtensionClient
 from clients.pi import Pi
@@ -53,7 +53,7 @@ class OpenClaw(Pi):
         """Whether a line is a header of OpenClaw, or has what it adds to pi's entries."""
         return (line.get("type"), line.get("version")) == ("session", 4) or "__openclaw" in (
             *line,
-            *table(line.get("message")),
+            *as_object(line.get("message")),
         )
 
     def histories(self) -> list[tuple[str, str]]:
@@ -67,12 +67,12 @@ class OpenClaw(Pi):
     def _message_entries(self, message: dict[str, Any], at: int | None, stable_id: str) -> list[Entry]:
         """As pi's; but a prompt may come from OpenClaw itself or from another session."""
         found = super()._message_entries(message, at, stable_id)
-        origin = string(table(message.get("provenance")).get("kind"))
+        origin = as_text(as_object(message.get("provenance")).get("kind"))
         if message.get("role") == "user" and origin not in ("", "external_user"):
             return [Entry("note", at, content=message.get("content"))]
         if message.get("role") == "toolResult":
-            details = table(message.get("details"))
-            status, process = details.get("status"), string(details.get("sessionId"))
+            details = as_object(message.get("details"))
+            status, process = details.get("status"), as_text(details.get("sessionId"))
             result = found[0]
             exit_code = details.get("exitCode")
             result.failed = result.failed or status in ("error", "failed") or exit_code not in (None, 0)

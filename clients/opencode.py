@@ -1,4 +1,4 @@
-"""OpenCode (1.18), in which our plugin runs: its row and its sessions, which it keeps in a database. Hot path.
+"""OpenCode (1.18), in which our plugin runs: its payloads, and its sessions, which it keeps in a database. Hot path.
 
 A line of a session is a message with its parts, as in an export (`opencode export`); the first is about the session.
 The plugin sends the same messages, so both get the same ids.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from clients.content import parse_timestamp, paths, rows, string, table, whole
+from clients.content import as_object, as_objects, as_text, parse_timestamp, paths, positive_int
 from clients.entries import (
     Entry,
     call_entry,
@@ -67,18 +67,18 @@ class OpenCode(ExtensionClient):
 
     def wrote(self, line: dict[str, Any]) -> bool:
         """Whether a line is a message with its parts, or is about a session."""
-        info = table(line.get("info"))
-        return string(info.get("id")).startswith("ses_") or (info != {} and isinstance(line.get("parts"), list))
+        info = as_object(line.get("info"))
+        return as_text(info.get("id")).startswith("ses_") or (info != {} and isinstance(line.get("parts"), list))
 
     def entries(self, line: dict[str, Any]) -> list[Entry]:
         """The entries of a message, and those of its tools."""
-        info, parts = table(line.get("info")), rows(line.get("parts"))
-        at, identifier = parse_timestamp(table(info.get("time")).get("created")), string(info.get("id"))
+        info, parts = as_object(line.get("info")), as_objects(line.get("parts"))
+        at, identifier = parse_timestamp(as_object(info.get("time")).get("created")), as_text(info.get("id"))
         if "parts" not in line:
             return _about_session(info, at, identifier)
         tools = [part for part in parts if part.get("type") == "tool"]
         said = [part for part in parts if not (part.get("synthetic") or part.get("ignored"))]
-        text = "\n".join(string(part.get("text")) for part in said if part.get("type") == "text").strip()
+        text = "\n".join(as_text(part.get("text")) for part in said if part.get("type") == "text").strip()
         found: list[Entry] = []
         if info.get("summary") is True:  # of the messages before it
             found = [Entry("compaction", at), summary_entry(text, at)]
@@ -87,14 +87,15 @@ class OpenCode(ExtensionClient):
             for number, part in enumerate(tools):
                 found += self._tool_entries(f"{identifier}/{number}", part, at)
         found = with_node(found, at, identifier, info.get("parentID"), client=self.name)
-        found[0].session = string(info.get("sessionID"))
-        found[0].folder = string(table(info.get("path")).get("cwd"))
+        found[0].session = as_text(info.get("sessionID"))
+        found[0].folder = as_text(as_object(info.get("path")).get("cwd"))
         return found
 
     def _tool_entries(self, identifier: str, part: dict[str, Any], at: int | None) -> list[Entry]:
         """A call, what it returned, and what it changed."""
-        tool, state = string(part.get("tool")), table(part.get("state"))
-        given, about, fault = table(state.get("input")), table(state.get("metadata")), string(state.get("error"))
+        tool, state = as_text(part.get("tool")), as_object(part.get("state"))
+        given, about = as_object(state.get("input")), as_object(state.get("metadata"))
+        fault = as_text(state.get("error"))
         is_done, has_failed = state.get("status") == "completed", state.get("status") == "error"
         target = paths(given, "filePath", "path")
         written = self.written_files(tool, given) if is_done else []
@@ -103,12 +104,12 @@ class OpenCode(ExtensionClient):
         found = [call]
         not_run = ("The user rejected", "The user dismissed", "Tool execution aborted")
         if is_done or (has_failed and not fault.startswith(not_run)):
-            output = fault if has_failed else string(state.get("output"))
-            found.append(result_entry(identifier, output, has_failed or bool(whole(about.get("exit")))))
+            output = fault if has_failed else as_text(state.get("output"))
+            found.append(result_entry(identifier, output, has_failed or bool(positive_int(about.get("exit")))))
         if is_done:
             changed = diff_entries(identifier, call.target, about.get("diff"))
             if tool == "write" and not changed:
-                changed = edit_entries(identifier, content_hunks(call.target, string(given.get("content"))))
+                changed = edit_entries(identifier, content_hunks(call.target, as_text(given.get("content"))))
             found += changed
         if tool == "todowrite":
             found += plan_entries(identifier, given.get("todos"), "content")
@@ -126,11 +127,11 @@ def _typed(prompt: str) -> str:
 
 def _about_session(info: dict[str, Any], at: int | None, identifier: str) -> list[Entry]:
     """What a line says of a session: its folder and title and who began it, or which messages were taken back."""
-    back = string(table(info.get("revert")).get("messageID"))
+    back = as_text(as_object(info.get("revert")).get("messageID"))
     if back and not info.get("directory"):
         return [Entry("rollback", at, session=identifier, rewound_to=back)]
-    parent, name = string(info.get("parentID")), string(info.get("title"))
-    head = Entry("node", at, session=identifier, folder=string(info.get("directory")), parent_session=parent)
+    parent, name = as_text(info.get("parentID")), as_text(info.get("title"))
+    head = Entry("node", at, session=identifier, folder=as_text(info.get("directory")), parent_session=parent)
     head.session_kind = "subagent" if parent else ""
     is_named = bool(name) and not name.startswith(("New session - ", "Child session - "))  # with the time
     return [head, Entry("title", text=name, origin="user")] if is_named else [head]
@@ -141,4 +142,4 @@ def _summaries(given: object) -> list[str]:
     if isinstance(given, list):
         return [text for value in given for text in _summaries(value)]
     found = [given["summary"]] if isinstance(given, dict) and isinstance(given.get("summary"), str) else []
-    return found + [text for value in table(given).values() for text in _summaries(value)]
+    return found + [text for value in as_object(given).values() for text in _summaries(value)]

@@ -1,4 +1,4 @@
-"""pi, in which our extension runs: its row, its session file (versions 2 and 3) and its settings. Hot path.
+"""pi, in which our extension runs: its payloads, its session file (versions 2 and 3) and its settings. Hot path.
 
 A session file is a header, then a tree of entries that name their parent. What the compaction tools make of it follows
 pi 1.6 to the token (`tests/e2e/test_compaction_like_pi.py`); sessions of 0.73 have the same form.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from clients.content import parse_timestamp, parsed, rows, string, table, text_of, typed, whole
+from clients.content import as_object, as_objects, as_text, parse_timestamp, parsed, positive_int, text_of, typed
 from clients.entries import (
     Entry,
     Hunk,
@@ -57,42 +57,42 @@ class Pi(ExtensionClient):
 
     def entries(self, line: dict[str, Any]) -> list[Entry]:
         """The entries of a line."""
-        kind, own, at = line.get("type"), string(line.get("id")), parse_timestamp(line.get("timestamp"))
+        kind, own, at = line.get("type"), as_text(line.get("id")), parse_timestamp(line.get("timestamp"))
         found: list[Entry] = []
         if kind == "session":
-            name = os.path.basename(string(line.get("parentSession"))).removesuffix(".jsonl")
-            head = Entry("node", session=own, folder=string(line.get("cwd")), copied_from=name.rpartition("_")[2])
+            name = os.path.basename(as_text(line.get("parentSession"))).removesuffix(".jsonl")
+            head = Entry("node", session=own, folder=as_text(line.get("cwd")), copied_from=name.rpartition("_")[2])
             head.parent_session, head.session_kind = head.copied_from, "fork" if head.copied_from else ""
             return with_node([head], at)
         if kind == "message":
             # An id of 8 digits is unique in its session. With its time it is unique over all sessions, and still the
             # same in a fork, which copies entries.
             stable_id = f"pi:{at if at is not None else ''}:{own}" if own else ""
-            message = table(line.get("message"))
+            message = as_object(line.get("message"))
             found = self._message_entries(message, parse_timestamp(message.get("timestamp")) or at, stable_id)
             if found and found[0].kind == "shell":
                 found[0].call = own
         elif kind == "compaction":
             found = _compaction_entries(line, at)
         elif kind == "context_edit":
-            content = table(line.get("replacement")).get("content")
-            found = [Entry("context_edit", edits=string(line.get("targetId")), content=content)]
+            content = as_object(line.get("replacement")).get("content")
+            found = [Entry("context_edit", edits=as_text(line.get("targetId")), content=content)]
         elif kind == "custom_message":
             found = [_note(line, at)]
         elif kind == "session_info":
-            found = [Entry("title", text=string(line.get("name")), origin="user")]
+            found = [Entry("title", text=as_text(line.get("name")), origin="user")]
         elif kind == "branch_summary":
-            summary = string(line.get("summary"))
+            summary = as_text(line.get("summary"))
             found = [Entry("branch_summary", text=summary, content=summary, **_listed_files(line))]
         said_at = found[0].at if found else None
         return with_node(found, said_at or at, own, line.get("parentId"))
 
     def edited(self, line: dict[str, Any], edit: dict[str, Any]) -> dict[str, Any]:
         """A line with the content that a context edit puts in its place."""
-        given = table(edit.get("replacement")).get("content")
+        given = as_object(edit.get("replacement")).get("content")
         if line.get("type") == "custom_message":
             return {**line, "content": given}
-        message = table(line.get("message"))
+        message = as_object(line.get("message"))
         if isinstance(given, str) and message.get("role") in ("assistant", "toolResult"):
             given = [{"type": "text", "text": given}]
         return {**line, "message": {**message, "content": given}}
@@ -112,47 +112,47 @@ class Pi(ExtensionClient):
         return [_shell(message)] if role == "bashExecution" else []
 
     def _answer_entries(self, message: dict[str, Any], at: int | None, stable_id: str) -> list[Entry]:
-        given, model = message.get("content"), string(message.get("model"))
+        given, model = message.get("content"), as_text(message.get("model"))
         found = [Entry("answer", at, text=text_of(given), content=given, stable_id=stable_id, model=model)]
         edits_made: list[Entry] = []
-        for part in rows(given):
+        for part in as_objects(given):
             if part.get("type") != "toolCall":
                 continue
             call = self._call_entry(part, at)
             found.append(call)
             if call.tool == "write":  # its result does not show the lines
-                hunks = content_hunks(call.target, string(table(call.given).get("content")))
+                hunks = content_hunks(call.target, as_text(as_object(call.given).get("content")))
                 edits_made += edit_entries(call.call, hunks)
         found += edits_made
         stop = message.get("stopReason")
         if stop in ("stop", "aborted"):
             found.append(Entry("turn_end", at))
-        used = table(message.get("usage"))
+        used = as_object(message.get("usage"))
         usage = usage_entry(used, ("input", "cacheRead", "cacheWrite"), model)
-        usage.tokens_used = whole(used.get("totalTokens")) or usage.tokens + whole(used.get("output"))
+        usage.tokens_used = positive_int(used.get("totalTokens")) or usage.tokens + positive_int(used.get("output"))
         # the usage of an unfinished answer says nothing, or only a part
         return [*found, usage] if usage.tokens_used and stop not in ("aborted", "error") else found
 
     def _call_entry(self, part: dict[str, Any], at: int | None) -> Entry:
-        tool, wanted = string(part.get("name")), part.get("arguments")
+        tool, wanted = as_text(part.get("name")), part.get("arguments")
         call = self.tool_call(part.get("id"), tool, wanted, at, whole=tool == "write")
         if tool == "read":
-            call.first_line = whole(table(wanted).get("offset")) or 1
+            call.first_line = positive_int(as_object(wanted).get("offset")) or 1
         return call
 
     def _nested_entries(self, message: dict[str, Any], at: int | None) -> list[Entry]:
         """The calls that a script made, which pi records in the script's result."""
         found: list[Entry] = []
-        for part in rows(table(message.get("nestedCalls")).get("calls")):
+        for part in as_objects(as_object(message.get("nestedCalls")).get("calls")):
             found.append(self._call_entry(part, at))
             if (status := part.get("status")) in ("ok", "error"):
-                found.append(result_entry(part.get("id"), string(part.get("error")), status == "error"))
+                found.append(result_entry(part.get("id"), as_text(part.get("error")), status == "error"))
         return found
 
     def compaction(self) -> CompactionSettings:
         """What the user's `settings.json` says about compactions. pi ignores a faulty file, too."""
         settings = parsed(start_of(os.path.join(self.home(), "settings.json"), 65_536))
-        own = table(table(settings).get("compaction"))
+        own = as_object(as_object(settings).get("compaction"))
         return {
             "reserve": _token_setting(own.get("reserveTokens")),
             "keep": _token_setting(own.get("keepRecentTokens")),
@@ -163,16 +163,16 @@ class Pi(ExtensionClient):
 def _result_entries(message: dict[str, Any]) -> list[Entry]:
     """What a call returned, what it edited, and the plan that an extension keeps in its details."""
     call, text, failed = message.get("toolCallId"), text_of(message.get("content")), message.get("isError") is True
-    details = table(message.get("details"))
+    details = as_object(message.get("details"))
     result = result_entry(call, text, failed, message.get("content"))
     result.unrun = failed and text.endswith(("Command aborted", "Operation aborted"))
     todos = details.get("todos")
     steps = todos and [
         {**step, "status": step.get("status") or ("completed" if step.get("done") is True else "pending")}
-        for step in rows(todos)
+        for step in as_objects(todos)
     ]
     found = [result]
-    if diff := string(details.get("diff")):
+    if diff := as_text(details.get("diff")):
         found += edit_entries(call, _numbered_hunks(diff))
     return [*found, *plan_entries(call, steps, "text", "content")]
 
@@ -198,9 +198,9 @@ def _numbered_hunks(diff: str) -> list[Hunk]:
 
 def _shell(message: dict[str, Any]) -> Entry:
     """A command that the user ran, with its text as the model sees it."""
-    command, output = string(message.get("command")), string(message.get("output"))
+    command, output = as_text(message.get("command")), as_text(message.get("output"))
     text = f"Ran `{command}`\n" + (f"```\n{output}\n```" if output else "(no output)")
-    code, path = message.get("exitCode"), string(message.get("fullOutputPath"))
+    code, path = message.get("exitCode"), as_text(message.get("fullOutputPath"))
     if message.get("cancelled"):
         text += "\n\n(command cancelled)"
     elif code:
@@ -216,23 +216,23 @@ def _shell(message: dict[str, Any]) -> Entry:
 def _note(message: dict[str, Any], at: int | None) -> Entry:
     """A message of an extension; those that report what a subagent did name it in their type."""
     given = message.get("content")
-    is_report = "agent" in string(message.get("customType")).lower()
+    is_report = "agent" in as_text(message.get("customType")).lower()
     return Entry("note", at, text=text_of(given), content=given, origin="subagent" if is_report else "")
 
 
 def _compaction_entries(line: dict[str, Any], at: int | None) -> list[Entry]:
-    summary = string(line.get("summary"))
+    summary = as_text(line.get("summary"))
     compaction = Entry("compaction", at, content=summary, **_listed_files(line))
-    compaction.first_kept = string(line.get("firstKeptEntryId"))
+    compaction.first_kept = as_text(line.get("firstKeptEntryId"))
     # the summary's content is the compaction's
     found = [compaction, Entry("summary", at, text=summary)] if summary else [compaction]
-    system = table(line.get("systemMessage"))
+    system = as_object(line.get("systemMessage"))
     return [*found, Entry("system", at, content=system)] if system else found
 
 
 def _listed_files(line: dict[str, Any]) -> dict[str, Any]:
     """The files that a summary lists; the list of another extension has a form of its own."""
-    details = table(line.get("details"))
+    details = as_object(line.get("details"))
     if line.get("fromHook") and details.get("by") != "joelclaw":  # `fromHook` is pi's name for extensions
         return {}
     return {"read_files": _texts(details.get("readFiles")), "files": _texts(details.get("modifiedFiles"))}

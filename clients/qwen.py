@@ -1,4 +1,4 @@
-"""Qwen Code (0.24): its row and its transcript. Hot path.
+"""Qwen Code (0.24): its payloads, and its transcript. Hot path.
 
 The envelope of a line is Claude Code's: `uuid` and `parentUuid` make a tree. Its message holds Gemini's parts.
 """
@@ -6,7 +6,7 @@ The envelope of a line is Claude Code's: `uuid` and `parentUuid` make a tree. It
 from __future__ import annotations
 
 from clients.base import SHARED_EVENTS, Client
-from clients.content import parse_timestamp, rows, string, table, typed, whole, without_ours
+from clients.content import as_object, as_objects, as_text, parse_timestamp, positive_int, typed, without_ours
 from clients.entries import Entry, diff_entries, plan_entries, result_entry, summary_entry, usage_entry, with_node
 from core import TYPE_CHECKING
 
@@ -51,13 +51,13 @@ class Qwen(Client):
 
     def wrote(self, line: dict[str, Any]) -> bool:
         """Whether a line has a session's id and Gemini's parts, or a type and subtype of Qwen Code."""
-        is_said = isinstance(table(line.get("message")).get("parts"), list)
+        is_said = isinstance(as_object(line.get("message")).get("parts"), list)
         return "parentUuid" in line and (is_said or "systemPayload" in line)
 
     def entries(self, line: dict[str, Any]) -> list[Entry]:
         """The entries of a line. What the client says in the user's name is a note."""
-        kind, subtype, at = line.get("type"), string(line.get("subtype")), parse_timestamp(line.get("timestamp"))
-        about, parts = table(line.get("systemPayload")), rows(table(line.get("message")).get("parts"))
+        kind, subtype, at = line.get("type"), as_text(line.get("subtype")), parse_timestamp(line.get("timestamp"))
+        about, parts = as_object(line.get("systemPayload")), as_objects(as_object(line.get("message")).get("parts"))
         found: list[Entry] = []
         if kind == "user" and subtype in ("", "mid_turn_user_message"):
             found = [_prompt(about, parts)]
@@ -67,62 +67,62 @@ class Qwen(Client):
         elif kind == "assistant":
             found = self._answer_entries(line, parts, at)
         elif kind == "tool_result":
-            found = [entry for part in parts for entry in _result(part, table(line.get("toolCallResult")))]
+            found = [entry for part in parts for entry in _result(part, as_object(line.get("toolCallResult")))]
         elif subtype == "chat_compression":
             found = _compaction(about, at)
         elif subtype == "custom_title":
             origin = "user" if about.get("titleSource") == "manual" else "client"
-            found = [Entry("title", text=string(about.get("customTitle")), origin=origin)]
+            found = [Entry("title", text=as_text(about.get("customTitle")), origin=origin)]
         found = with_node(found, at, line.get("uuid"), line.get("parentUuid"), client=self.name)
         head = found[0]
-        head.session = string(line.get("sessionId"))
-        head.copied_from = head.parent_session = string(table(line.get("forkedFrom")).get("sessionId"))
+        head.session = as_text(line.get("sessionId"))
+        head.copied_from = head.parent_session = as_text(as_object(line.get("forkedFrom")).get("sessionId"))
         head.session_kind = "fork" if head.parent_session else ""
-        head.folder = string(line.get("cwd"))
+        head.folder = as_text(line.get("cwd"))
         return found
 
     def _answer_entries(self, line: dict[str, Any], parts: list[dict[str, Any]], at: int | None) -> list[Entry]:
-        said = "\n".join(string(part.get("text")) for part in parts if not part.get("thought"))
+        said = "\n".join(as_text(part.get("text")) for part in parts if not part.get("thought"))
         found = [Entry("answer", text=said.strip(), content=parts)]
         for part in parts:
             if not isinstance(part.get("functionCall"), dict):
                 continue
             about = part["functionCall"]
-            tool, given = string(about.get("name")), about.get("args")
+            tool, given = as_text(about.get("name")), about.get("args")
             call = self.tool_call(about.get("id"), tool, given, at)
             if tool in self.reading_tools:
-                call.first_line = whole(table(given).get("offset")) + 1  # its offset counts from 0
+                call.first_line = positive_int(as_object(given).get("offset")) + 1  # its offset counts from 0
             found.append(call)
             if tool == "todo_write":
-                found += plan_entries(call.call, table(given).get("todos"), "content")
-        window, used = whole(line.get("contextWindowSize")), line.get("usageMetadata")
+                found += plan_entries(call.call, as_object(given).get("todos"), "content")
+        window, used = positive_int(line.get("contextWindowSize")), line.get("usageMetadata")
         usage = usage_entry(used, ("promptTokenCount",), line.get("model"), window)
         return [*found, usage] if usage.tokens else found
 
 
 def _prompt(about: dict[str, Any], parts: list[dict[str, Any]]) -> Entry:
     """What the user typed, without what hooks added, which the client names."""
-    shown = string(about.get("displayText")) if isinstance(about.get("hookContext"), str) else ""
+    shown = as_text(about.get("displayText")) if isinstance(about.get("hookContext"), str) else ""
     return Entry("prompt", text=typed(shown or parts, (None,)), content=parts)
 
 
 def _result(part: dict[str, Any], about: dict[str, Any]) -> list[Entry]:
     """What a call returned; of a command its output without the client's frame."""
-    answer = table(part.get("functionResponse"))
-    given, shown = table(answer.get("response")), about.get("resultDisplay")
-    text, display = string(given.get("output")) or string(given.get("error")), table(shown)
+    answer = as_object(part.get("functionResponse"))
+    given, shown = as_object(answer.get("response")), about.get("resultDisplay")
+    text, display = as_text(given.get("output")) or as_text(given.get("error")), as_object(shown)
     failed = about.get("status") == "error" or "error" in given
     if display.get("type") == "shell_result":
-        text = string(display.get("output")) or string(display.get("error"))
+        text = as_text(display.get("output")) or as_text(display.get("error"))
         failed = failed or display.get("exitCode") not in (0, None)
     result = result_entry(answer.get("id"), without_ours(text.strip()), failed)
     result.unrun = about.get("status") == "cancelled"
-    return [result, *diff_entries(result.call, string(display.get("filePath")), display.get("fileDiff"))]
+    return [result, *diff_entries(result.call, as_text(display.get("filePath")), display.get("fileDiff"))]
 
 
 def _compaction(about: dict[str, Any], at: int | None) -> list[Entry]:
     """A compaction, with the history that it left; the summary is the first message of it."""
-    info, history = table(about.get("info")), rows(about.get("compressedHistory"))
-    left = "\n".join(string(part.get("text")) for row in history for part in rows(row.get("parts")))
-    compaction = Entry("compaction", at, tokens_after=whole(info.get("newTokenCount")))
+    info, history = as_object(about.get("info")), as_objects(about.get("compressedHistory"))
+    left = "\n".join(as_text(part.get("text")) for row in history for part in as_objects(row.get("parts")))
+    compaction = Entry("compaction", at, tokens_after=positive_int(info.get("newTokenCount")))
     return [compaction, summary_entry(left, at)]

@@ -95,7 +95,7 @@ def _examine(names: Sequence[str], project: bool, reads_all: bool) -> Examinatio
         examination = Examination(names, project, reads_all)
         for check, subject in CHECKS.items():
             _run_check(examination, subject, check)
-        for client in clients.rows():
+        for client in clients.with_hooks():
             if not names or client.name in names:
                 _run_check(examination, client.name, partial(check_client, client=client))
         return examination
@@ -418,7 +418,7 @@ def _repair(examination: Examination) -> list[Finding]:
 
 def _install_again(name: str, project: bool) -> str:
     with plan.locked():
-        backups = plan.carry_out(plan.plans_for(settings_of(clients.row(name)), project=project))
+        backups = plan.carry_out(plan.plans_for(settings_of(clients.by_name(name)), project=project))
     copy = next((f"; backup: {path}" for path in backups.values() if path), "")
     return f"our entries were rewritten in {', '.join(backups)}{copy}"
 

@@ -74,7 +74,7 @@ class Hook:
 
     def answer(self, data: bytes) -> str:
         """The text to print for a payload. It is claimed, so it must be printed."""
-        client = clients.row(self._agent)
+        client = clients.by_name(self._agent)
         if self._agent not in (*clients.NAMES, "generic"):
             raise Failure("HOOK_UNKNOWN_AGENT", f"{self._agent[:40]!r} is not a client", "see joelclaw hook --help")
         event = self._event = client.read(_payload(data), self._event_name)
@@ -98,7 +98,7 @@ class Hook:
 
     def empty(self) -> str:
         """The client's answer without a text."""
-        return clients.row(self._agent).empty_answer
+        return clients.by_name(self._agent).empty_answer
 
     def close(self) -> None:
         """After the answer: store the events, unless the client waits for this hook, and start background jobs."""
@@ -135,7 +135,7 @@ class Hook:
 
     def _handle(self, event: HookEvent, session: Session) -> list[Text]:
         """Record an event, archive, and run the reactions; returns the texts."""
-        client, kind = clients.row(session.agent), event["kind"]
+        client, kind = clients.by_name(session.agent), event["kind"]
         if kind == "before_compaction" and client.takes_summary:
             from session import compaction
 
@@ -170,7 +170,7 @@ class Hook:
             session.store.write("folder", lambda db: folders.note(db, cwd), None)
         if not event["items"]:
             # Each line of a transcript that names folders is judged when it is read, once its folder is not excluded.
-            is_later = is_excluded and bool(clients.row(session.agent).folder_mark)
+            is_later = is_excluded and bool(clients.by_name(session.agent).folder_mark)
             if is_later or not event["transcript"]:
                 return
             from core.store import sources
@@ -185,7 +185,7 @@ class Hook:
         """Archive what an event brings; returns the new entries."""
         from memory.archive import Limits, Origin, ingest
 
-        client, items = clients.row(session.agent), event["items"]
+        client, items = clients.by_name(session.agent), event["items"]
         cwd = event["cwd"] or session.state.cwd
         origin = Origin(session.agent, session.id, cwd, now=session.now, vectors=session.store.has_vectors)
         if is_excluded:
@@ -315,13 +315,13 @@ def _payload(data: bytes) -> dict[str, Any]:
 def _is_answered(event: HookEvent, session: Session) -> bool:
     """Whether the client waits for this hook, because it may give it a text at such an event."""
     if event["kind"] == "before_compaction":
-        return clients.row(session.agent).takes_summary or session.config.get_bool("compaction.notify_on_start")
+        return clients.by_name(session.agent).takes_summary or session.config.get_bool("compaction.notify_on_start")
     return event["kind"] not in ("turn", "end")
 
 
 def _usage(event: HookEvent, session: Session) -> ContextUsage:
     """The context usage that the event reports, else the usage in the transcript."""
-    usage, client = usage_of(event), clients.row(session.agent)
+    usage, client = usage_of(event), clients.by_name(session.agent)
     if usage["tokens"] and not usage["window"]:
         event["window"] = client.context_window((event["model"],), usage["tokens"], session.config)
         usage = usage_of(event)
@@ -340,7 +340,7 @@ def _record_unreported_compaction(event: HookEvent, session: Session) -> bool:
     the next event compares with the old one.
     """
     before, usage = session.before, session.usage
-    if before is None or usage is None or clients.row(session.agent).reports_compactions:
+    if before is None or usage is None or clients.by_name(session.agent).reports_compactions:
         return False
     tokens, is_reported = usage["tokens"], usage["source"] == "usage"
     # A prompt and its answer change a context by less than 40 %.

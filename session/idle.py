@@ -76,7 +76,7 @@ def set_timer(
         return "off"
     cwd = cwd or state.cwd
     state.idle_timer = None
-    if not clients.row(state.agent).compaction()["enabled"]:
+    if not clients.by_name(state.agent).compaction()["enabled"]:
         return "switched-off"
     if used is None:
         return "percent-unknown"
@@ -125,7 +125,7 @@ def timers(*, enabled_only: bool = False) -> list[dict[str, Any]]:
             continue
         session = state.session_id
         timer_status = status(state, now, in_progress=files.is_locked(states.work_lock(session, "idle")))
-        is_off = enabled_only and not clients.row(state.agent).compaction()["enabled"]
+        is_off = enabled_only and not clients.by_name(state.agent).compaction()["enabled"]
         is_off = is_off or (known is not None and switches.current_off_period(known, session, state.cwd) is not None)
         if timer_status != "none" and not is_off:
             rows.append({
@@ -233,7 +233,7 @@ def transcript_facts(path: str, agent: str) -> tuple[str, int | None]:
     from clients.content import parsed, read_lines
     from core.store import sources
 
-    client = clients.row(agent)
+    client = clients.by_name(agent)
     if not client.session_file or not client.reports_compactions or not sources.existing(path):
         return "", None
     folder, compactions, offset = "", 0, 0
@@ -278,7 +278,7 @@ def _command(state: SessionState, folder: str, transcript: str, config: Config) 
     from core.command import split_command
 
     session_id, agent = state.session_id, state.agent
-    template = config.get_str("idle.command").strip() or clients.row(agent).compact_command
+    template = config.get_str("idle.command").strip() or clients.by_name(agent).compact_command
     if not template:
         message = f"there is no known command to compact a session of {agent or 'an unknown client'}"
         raise Failure("IDLE_NO_COMMAND", message, "set idle.command")

@@ -20,7 +20,7 @@ def word(agent: str = "") -> str:
     if agent:
         import clients
 
-        if clients.row(agent).login_shell:
+        if clients.by_name(agent).login_shell:
             folders = "/usr/local/bin:/usr/bin:/bin"
     key = (sys.argv[0] if sys.argv else "", folders)
     if key not in _found_words:

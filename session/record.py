@@ -41,7 +41,7 @@ def own_event(kind: Kind, **fields: Any) -> HookEvent:
     """An event for a command that takes the place of a hook, such as `checkpoint save`; `fields` as in `HookEvent`."""
     import clients
 
-    event = clients.row("").event({}, kind)
+    event = clients.by_name("").event({}, kind)
     event["kind"] = kind
     event.update(fields)  # type: ignore[typeddict-item]  # the callers name its fields
     return event

@@ -80,7 +80,7 @@ class Host:
 
     def source(self, client: str) -> str:
         """The extension as we install it."""
-        settings = client_settings.settings_of(clients.row(client))
+        settings = client_settings.settings_of(clients.by_name(client))
         return next(text for _, text, _ in entries.own_files(settings, "joelclaw", project=False))
 
     def answers(self, delay: float = 0, **texts: str) -> None:

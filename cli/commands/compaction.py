@@ -151,7 +151,7 @@ class _Session:
     def __init__(self, transcript: str, client: str | None = None, *, at: str = "", keep_recent: int | None = None):
         self.transcript = session_tree.read(transcript, client or "", at)
         self.settings = config.load()
-        own = clients.row(self.transcript.client).compaction()
+        own = clients.by_name(self.transcript.client).compaction()
         self.settings.suggest("compaction.reserve_tokens", own["reserve"])
         self.settings.suggest("compaction.keep_recent_tokens", own["keep"])
         default = self.settings.get_int("compaction.keep_recent_tokens")

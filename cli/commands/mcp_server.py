@@ -156,7 +156,7 @@ def mcp() -> int:
 
         about = f"the package `mcp` is not installed for {sys.executable}, or is another version: {error}"
         raise Failure("MCP_MISSING", about, mcp_command()) from None
-    for client in clients.rows():  # the server may outlive the session that started it
+    for client in clients.with_hooks():  # the server may outlive the session that started it
         os.environ.pop(client.session_variable, None)
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # an exception would wait for the thread that reads stdin
     try:

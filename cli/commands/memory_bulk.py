@@ -130,7 +130,7 @@ def archive_files(paths: list[str], agent: str, *, all: bool, again: bool = Fals
     states = [(file, None if again else known.of(file)) for file in found]
     new = [file for file, state in states if state is None]
     every = found if all and not agent else None
-    has_titles = any(clients.row(name).titles() for name in clients.keeping_files())
+    has_titles = any(clients.by_name(name).titles() for name in clients.keeping_files())
     report = _archive_new(new, known, agent, every, again=again) if new or has_titles else Archived()
     for file, state in states:
         if state is not None and state["client"]:

@@ -52,7 +52,7 @@ def install(
 ) -> Answer:
     """Add joelclaw to an agent's settings; offer to archive past sessions."""
     if list:
-        both = product(map(settings_of, clients.rows()), (False, True))
+        both = product(map(settings_of, clients.with_hooks()), (False, True))
         rows = [plan.installation_row(client, of) for client, of in both if client.has_projects or not of]
         return Answer({"installs": rows})
     if mcp and confirmed is not False and importlib.util.find_spec("mcp") is None:
@@ -119,9 +119,9 @@ def _choose(verb: str, names: list[str], *, of_project: bool) -> tuple[list["Set
     if "all" not in names:
         if not names:
             raise wrong_usage("no agent was named", f"name some of {', '.join(clients.NAMES)}, or all")
-        return [settings_of(clients.row(name)) for name in names], []
+        return [settings_of(clients.by_name(name)) for name in names], []
     chosen, skipped = [], []
-    for client in map(settings_of, clients.rows()):
+    for client in map(settings_of, clients.with_hooks()):
         reason = ""
         if of_project and not client.has_projects:
             reason = "it reads no settings of a project"

@@ -67,8 +67,8 @@ class Admission:
     def _admits_entry(self, entry: Entry, owner: str) -> bool:
         """Whether a call works in an admitted folder; a summary must not quote entries that were left out."""
         if entry.kind == "call":
-            given = content.table(entry.given)
-            names = (content.string(given.get(key)) for key in ("workdir", "directory", "dir_path", "cwd"))
+            given = content.as_object(entry.given)
+            names = (content.as_text(given.get(key)) for key in ("workdir", "directory", "dir_path", "cwd"))
             folder = next(filter(None, names), "")
             return not folder or self._admits(os.path.join(self._folder, folder), owner)
         if entry.kind in ("summary", "branch_summary") and self._switches["excluded"] and self._read is not None:
@@ -94,7 +94,7 @@ def has_excluded_folder(path: str, agent: str, known: Switches) -> bool:
     """Whether a transcript names an excluded folder; False if it cannot be read."""
     try:
         with sources.open_source(path) as read:
-            return any(switches.is_excluded(known, folder) for folder in folders_in(read, clients.row(agent)))
+            return any(switches.is_excluded(known, folder) for folder in folders_in(read, clients.by_name(agent)))
     except (OSError, ValueError):
         return False
 
@@ -117,6 +117,6 @@ def folders_in(read: Source, client: Client) -> Iterator[str]:
             name = b'"' + block[begin + 1 : end] + b'"' if end >= 0 else b""
             if name and name not in found:
                 found.add(name)
-                if folder := content.string((content.parsed(b'{"":' + name + b"}") or {}).get("")):
+                if folder := content.as_text((content.parsed(b'{"":' + name + b"}") or {}).get("")):
                     yield folder
             place = block.find(mark, place + len(mark))

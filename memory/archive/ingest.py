@@ -337,7 +337,7 @@ def _admission(origin: Origin, read: Source | None = None) -> Admission | None:
 
     known = switches.load()[0]
     is_needed = known["excluded"] or known["silences"]
-    return Admission(known, origin, clients.row(origin.agent), read) if is_needed else None
+    return Admission(known, origin, clients.by_name(origin.agent), read) if is_needed else None
 
 
 def _end_of_copies(read: Source, path: str, client: Client) -> tuple[int, Entry | None]:

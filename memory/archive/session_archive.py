@@ -48,7 +48,7 @@ class SessionArchive:
         self.project, self.folder = clean_name(known.project), clean_name(known.folder)
         self._projects: dict[str, str] = {}  # by folder
         self._client = clean_name(origin.agent)
-        self._renames_copies = clients.row(origin.agent).renames_copies
+        self._renames_copies = clients.by_name(origin.agent).renames_copies
         self._vectors = origin.vectors
         self.shared: list[Shared] = []  # episodes that other sessions claim, too
         self._forks: list[tuple[str, str]] = []  # sessions that renamed the messages of another, and the other

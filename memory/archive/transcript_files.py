@@ -77,7 +77,7 @@ class Archived:
     def take(self, client: str, path: str, new: Ingested | None = None) -> None:
         """Count a transcript of a client, or of one of its subagents, and its new part."""
         result = self.result
-        if clients.row(client).is_side(path):
+        if clients.by_name(client).is_side(path):
             result["subagents"] += 1
         else:
             result["transcripts"] += 1
@@ -144,9 +144,9 @@ def find(given: Iterable[str], agent: str, *, every: bool) -> list[File]:
     """
     paths: list[str] = []
     for name in ([agent] if agent else clients.keeping_files()) if every else ():
-        for folder, pattern in clients.row(name).histories():
+        for folder, pattern in clients.by_name(name).histories():
             paths += _below(folder, pattern)
-    kept = (clients.row(name).histories() for name in clients.keeping_files())
+    kept = (clients.by_name(name).histories() for name in clients.keeping_files())
     kept_by_clients = set(paths)
     patterns = {"*.jsonl", *(pattern for histories in kept for _, pattern in histories)}
     for name in given:
@@ -390,7 +390,7 @@ class Archiver:
         for client in clients.keeping_files():
             archive = SessionArchive(self.db, Origin(client, "", "", now=self._now, vectors=self._vectors))
             with sqlite.transaction(self.db):
-                for session, title in clients.row(client).titles().items():
+                for session, title in clients.by_name(client).titles().items():
                     archive.name(self._identity(session), texts.one_line(title, 200), by_user=True)
 
     def _known_folders(self) -> Iterator[str]:
@@ -427,7 +427,7 @@ def _admitted_folder(file: File, agent: str, cwd: str) -> tuple[str, Ingested | 
         return cwd, None
     try:
         with sources.open_source(file.path) as read:
-            named = [cwd, *folders_in(read, clients.row(agent))]
+            named = [cwd, *folders_in(read, clients.by_name(agent))]
     except (OSError, ValueError) as error:
         raise ingest.unreadable(file.path, error) from None
     admitted = [folder for folder in named if not switches.is_excluded(known, folder)]

@@ -32,7 +32,7 @@ MAX_BYTES = 4 * 1024 * 1024  # read of a transcript, from its end
 
 def cancel(event: HookEvent, session: Session) -> list[Text]:
     """Cancel a second compaction if nothing was said since the first, and record that; [] for any other."""
-    if not (clients.row(session.agent).takes_summary and is_just_compacted(event, session.agent)):
+    if not (clients.by_name(session.agent).takes_summary and is_just_compacted(event, session.agent)):
         return []
     from clients.extension import CANCEL
 
@@ -50,7 +50,7 @@ def is_just_compacted(event: HookEvent, agent: str) -> bool:
     Entries of extensions and the texts that we hand back do not count. A cache that notes its expiry behind the
     compaction once let a client compact again at once, and lose all messages that it had kept.
     """
-    client, wanted = clients.row(agent), event["leaf"]
+    client, wanted = clients.by_name(agent), event["leaf"]
     try:
         with open_source(event["transcript"]) as source:
             for _, line in lines_backward(source, MAX_BYTES):
@@ -67,7 +67,7 @@ def is_just_compacted(event: HookEvent, agent: str) -> bool:
 def offer_summary(event: HookEvent, session: Session) -> list[Text]:
     """How long (ms) the extension may wait for a summary of ours; [] if the client has to write the summary itself."""
     config = session.config
-    if config.get_str("compaction.summary") != "joelclaw" or not clients.row(session.agent).takes_summary:
+    if config.get_str("compaction.summary") != "joelclaw" or not clients.by_name(session.agent).takes_summary:
         return []
     has_model = bool(config.get_str("model.command").strip())
     if event["instructions"].strip() and not has_model:
@@ -85,7 +85,7 @@ def announce(agent: str, config: Config) -> list[Text]:
 
     if not config.get_bool("compaction.notify_on_start") or os.environ.get(IDLE_RUN):
         return []
-    if clients.row(agent).shows_notices:
+    if clients.by_name(agent).shows_notices:
         text = notice_text(config)
         return [{"customType": NOTICE, "content": text}] if text else []
     start_notify_command(config)
@@ -142,7 +142,7 @@ def notify(config: Config) -> dict[str, Any]:
 
 def context_usage(path: str, agent: str, *, model: str = "", config: Config) -> ContextUsage:
     """How full the context is, by the newest usage or compaction in the last 4 MiB of a transcript, else estimated."""
-    client = clients.row(agent)
+    client = clients.by_name(agent)
     tokens, found = None, _Newest()
     try:
         with open_source(path) as source:
@@ -162,7 +162,7 @@ def context_usage(path: str, agent: str, *, model: str = "", config: Config) -> 
 
 def kept_text(path: str, agent: str) -> str:
     """What the last compaction left in the context word for word, if the client records its first kept entry."""
-    client = clients.row(agent)
+    client = clients.by_name(agent)
     texts: list[str] = []
     most = 8 * 1024 * 1024  # bytes: a context holds less
     with open_source(path) as source:

@@ -68,7 +68,7 @@ def limits_of(transcript: Transcript, config: Config, *, window: int | None, res
     candidates = {
         "--window": window or 0,
         "context.window": config.get_int("context.window"),
-        "the model": clients.row(transcript.client).context_window((transcript.model,), 0, config),
+        "the model": clients.by_name(transcript.client).context_window((transcript.model,), 0, config),
     }
     source, found = next((name, size) for name, size in candidates.items() if size)
     if reserve is None:
@@ -114,7 +114,7 @@ def context_entries(transcript: Transcript) -> tuple[Node, ...]:
 
 def _as_seen(transcript: Transcript, nodes: Sequence[Node]) -> list[Node]:
     """Nodes with what the context edits among them omit or put in their place."""
-    client = clients.row(transcript.client)
+    client = clients.by_name(transcript.client)
     edits = {node.head.edits: node for node in nodes if node.head.edits}
     found: list[Node] = []
     for node in nodes:

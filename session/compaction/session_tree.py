@@ -13,7 +13,7 @@ from typing import Any, Literal
 import orjson
 
 import clients
-from clients.content import IMAGE_CHARS, OURS, rows, string, table
+from clients.content import IMAGE_CHARS, OURS, as_object, as_objects, as_text
 from clients.entries import Entry
 from core import files
 from core.errors import Failure, usage
@@ -110,7 +110,7 @@ def read(path: str, client: str = "", leaf: str = "") -> Transcript:
     and ENTRY_UNKNOWN.
     """
     values, problems = _values(path)
-    whose = clients.row(client or _client_of(values, path))
+    whose = clients.by_name(client or _client_of(values, path))
     tree: dict[str, Node] = {}
     newest = model = ""
     for value in values:
@@ -197,7 +197,7 @@ def system_tokens(nodes: Iterable[Node]) -> int:
     tools: dict[str, Any] = {}
     for system in (entry.content for node in said for entry in node.entries if entry.kind == "system"):
         texts += filter(None, ["\n".join(_texts(system.get("content")))])
-        sections |= table(system.get("sections"))
+        sections |= as_object(system.get("sections"))
         for name in _by_name(system.get("toolsRemoved")):
             tools.pop(name, None)
         tools |= _by_name(system.get("toolsAdded"))
@@ -279,16 +279,16 @@ def _paragraphs(node: Node) -> Iterator[str]:
 
 
 def _parts(value: object) -> list[dict[str, Any]]:
-    return [{"type": "text", "text": value}] if isinstance(value, str) else rows(value)
+    return [{"type": "text", "text": value}] if isinstance(value, str) else as_objects(value)
 
 
 def _texts(value: object) -> list[str]:
-    return [string(part.get("text")) for part in _parts(value) if part.get("type") == "text"]
+    return [as_text(part.get("text")) for part in _parts(value) if part.get("type") == "text"]
 
 
 def _call(part: dict[str, Any]) -> str:
-    given = ", ".join(f"{name}={_json_of(value)}" for name, value in table(part.get("arguments")).items())
-    return f"{string(part.get('name'))}({given})"
+    given = ", ".join(f"{name}={_json_of(value)}" for name, value in as_object(part.get("arguments")).items())
+    return f"{as_text(part.get('name'))}({given})"
 
 
 def _json_of(value: Any) -> str:
@@ -299,18 +299,18 @@ def _characters(part: dict[str, Any]) -> int:
     """The length of a part of a message."""
     kind = part.get("type")
     if kind == "toolCall":
-        return _units(part.get("name")) + _units(_json_of(table(part.get("arguments"))))
+        return _units(part.get("name")) + _units(_json_of(as_object(part.get("arguments"))))
     return IMAGE_CHARS if kind == "image" else _units(part.get(kind)) if kind in ("text", "thinking") else 0
 
 
 def _system_characters(system: dict[str, Any]) -> int:
     tools = system.get("toolsAdded")
-    texts = [*_texts(system.get("content")), *table(system.get("sections")).values()]
+    texts = [*_texts(system.get("content")), *as_object(system.get("sections")).values()]
     return sum(map(_units, texts)) + (_units(_json_of(tools)) if isinstance(tools, list) else 0)
 
 
 def _by_name(tools: object) -> dict[str, Any]:
-    return {string(table(tool).get("name")): tool for tool in tools} if isinstance(tools, list) else {}
+    return {as_text(as_object(tool).get("name")): tool for tool in tools} if isinstance(tools, list) else {}
 
 
 def _rounded(characters: int) -> int:
@@ -319,4 +319,4 @@ def _rounded(characters: int) -> int:
 
 def _units(text: object) -> int:
     """The length of a text in UTF-16 units, which JavaScript counts; 0 for any other value."""
-    return len(string(text).encode("utf-16-le", "surrogatepass")) // 2
+    return len(as_text(text).encode("utf-16-le", "surrogatepass")) // 2

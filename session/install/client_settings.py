@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from clients.base import Client
-from clients.content import table
+from clients.content import as_object
 from core import files
 from core.command import Command
 from session import own_command
@@ -196,11 +196,11 @@ class CodexSettings(Settings):
         """Hooks that were not reviewed, and a folder that is not trusted."""
         # Whether a trusted hook has changed since cannot be checked: the mark is Codex's own hash.
         known, found = read_settings(self.servers(project=False)), []
-        path, states = self.path(project=project), table(known, "hooks", "state")
-        if not any(key.startswith(f"{path}:") and table(states, key).get("trusted_hash") for key in states):
+        path, states = self.path(project=project), as_object(known, "hooks", "state")
+        if not any(key.startswith(f"{path}:") and as_object(states, key).get("trusted_hash") for key in states):
             found.append(Obstacle("its hooks are not trusted, so they do not run", self.review))
         here = os.getcwd()
-        if project and table(known, "projects", here).get("trust_level") != "trusted":
+        if project and as_object(known, "projects", here).get("trust_level") != "trusted":
             about = f"{here} is not trusted, so its hooks do not run"
             found.append(Obstacle(about, f"start `codex` in {here} and trust it"))
         return found
@@ -292,10 +292,10 @@ class OpenClawSettings(Settings):
         # Not in a folder of a project, whose variables OpenClaw would read. A busy machine needs half a minute.
         ended = Command([program, *words], seconds=60, cwd=self.client.home(), max_bytes=1_000_000).run()
         try:
-            answer = table(json.loads(ended.output))
+            answer = as_object(json.loads(ended.output))
         except ValueError:
             answer = {}
-        if table(answer, "plugin").get("status") == "loaded" and "blocked" not in str(answer.get("diagnostics")):
+        if as_object(answer, "plugin").get("status") == "loaded" and "blocked" not in str(answer.get("diagnostics")):
             return [f"OpenClaw loads the plugin, with {len(answer.get('typedHooks', ()))} hooks"]
         again = f"see `openclaw {' '.join(words[:3])}`"
         return [f"OpenClaw does not load the plugin, or blocks some of its hooks ({ended.explain()}): {again}"]
@@ -311,6 +311,6 @@ def read_settings(path: str, *names: str) -> dict[str, Any]:
     """The table with this path of names in a JSON or TOML file; {} if there is none or it is unreadable."""
     try:
         text = files.read_file(path, 16_000_000).decode()
-        return table(settings_text.parsed(text, "toml" if path.endswith(".toml") else "json5"), *names)
+        return as_object(settings_text.parsed(text, "toml" if path.endswith(".toml") else "json5"), *names)
     except (OSError, ValueError, Malformed):
         return {}

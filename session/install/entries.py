@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from importlib import resources
 from typing import Any, NamedTuple
 
-from clients.content import table
+from clients.content import as_object
 from core.errors import Failure
 from session import own_command
 from session.install.client_settings import Settings
@@ -84,7 +84,7 @@ def installed_entries(value: Any, client: Settings) -> list[Entry]:
     """Our hooks in a client's settings."""
     return [
         Entry(event, call)
-        for event, groups in table(value, "hooks").items()
+        for event, groups in as_object(value, "hooks").items()
         for group in (groups if isinstance(groups, list) else ())
         for hook in _hooks_of(group)
         if (call := joelclaw_call(hook, client.name))
@@ -108,7 +108,7 @@ class Entries:
     def are_in(self, value: Any) -> bool:
         """Whether hooks, a server or a plugin of ours are there. A rule does not count: it may be the user's own."""
         has_hooks = self.has_hooks and bool(installed_entries(value, self.client))
-        has_plugin = self.has_plugin and bool(table(value, "plugins", "entries", own_command.NAME))
+        has_plugin = self.has_plugin and bool(as_object(value, "plugins", "entries", own_command.NAME))
         return has_hooks or has_plugin or self.is_server_in(value)
 
     def is_server_in(self, value: Any) -> bool:
@@ -145,16 +145,16 @@ class Entries:
             place = ("plugins", "entries", own_command.NAME)
             if command:  # other settings in it are the user's
                 plugin = _container(value, dict, *place)
-                plugin |= {"enabled": True, "hooks": {**table(plugin, "hooks"), "allowConversationAccess": True}}
+                plugin |= {"enabled": True, "hooks": {**as_object(plugin, "hooks"), "allowConversationAccess": True}}
             else:
-                table(value, *place).clear()
+                as_object(value, *place).clear()
             containers.append(place)
         for names in () if command else containers:
             _remove_empty(value, *names)
         return value
 
     def _server_in(self, value: Any) -> Any:
-        return table(value, self.client.servers_key).get(own_command.NAME) if self.has_server else None
+        return as_object(value, self.client.servers_key).get(own_command.NAME) if self.has_server else None
 
     def _hook_groups(self, command: str) -> dict[str, dict[str, Any]]:
         """The hook group of each event. If joelclaw is gone, the client sees neither a message nor a status:
@@ -217,7 +217,7 @@ def _container(value: Any, kind: type, *names: str) -> Any:
 def _remove_empty(value: dict[str, Any], *names: str) -> None:
     """Remove the container with this path of names, and those around it, while they are empty."""
     for length in range(len(names), 0, -1):
-        holder = table(value, *names[: length - 1])
+        holder = as_object(value, *names[: length - 1])
         if holder.get(names[length - 1]) in ({}, []):
             del holder[names[length - 1]]
 

@@ -167,7 +167,7 @@ def _observe(event: HookEvent, session: Session) -> Reaction:
 
     if observe_job.is_on(session.config):
         trigger: Trigger = "session-end" if event["kind"] == "end" else "compaction"
-        path = event["transcript"] if clients.row(session.agent).session_file else ""
+        path = event["transcript"] if clients.by_name(session.agent).session_file else ""
         observe_job.enqueue(session.id, trigger, agent=session.agent, transcript=path)
     return Reaction()
 

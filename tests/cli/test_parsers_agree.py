@@ -190,4 +190,4 @@ def test_a_session_is_given_or_named_by_the_environment(monkeypatch: pytest.Monk
 
 
 def test_the_variables_of_all_clients_are_listed() -> None:
-    assert set(CLIENT_VARIABLES) == {client.session_variable for client in clients.rows()} - {""}
+    assert set(CLIENT_VARIABLES) == {client.session_variable for client in clients.with_hooks()} - {""}

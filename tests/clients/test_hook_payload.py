@@ -8,7 +8,7 @@ import pytest
 import clients
 from clients import extension
 
-PI, CLAUDE = clients.row("pi"), clients.row("claude")
+PI, CLAUDE = clients.by_name("pi"), clients.by_name("claude")
 
 
 def read(name: str = "prompt", **fields: object) -> Any:

@@ -175,7 +175,7 @@ def strings(path: Path) -> Iterator[str]:
 
 @pytest.mark.parametrize("room", [room for room in ROOMS if room != "clients"])
 def test_no_module_elsewhere_names_a_client(room: str) -> None:
-    names = {re.escape(word) for client in clients.rows() for word in (client.name, client.title)}
+    names = {re.escape(word) for client in clients.with_hooks() for word in (client.name, client.title)}
     pattern = re.compile(rf"(?<![\w.-])(?:{'|'.join(sorted(names))})(?![\w-])", re.IGNORECASE)
     for path in sorted((ROOT / room).rglob("*.py")):
         if path.relative_to(ROOT).as_posix() == "session/install/client_settings.py":

@@ -15,7 +15,7 @@ import clients
 from clients.base import Client
 from clients.entries import Entry
 
-CLAUDE, CODEX, GEMINI, PI = (clients.row(name) for name in ("claude", "codex", "gemini", "pi"))
+CLAUDE, CODEX, GEMINI, PI = (clients.by_name(name) for name in ("claude", "codex", "gemini", "pi"))
 STAMP = "2027-03-04T05:06:07.089Z"
 AT = 1_804_136_767_089
 OURS = '<joelclaw-memory kind="recovery">\n- the buoy sends in bursts\n</joelclaw-memory>'
@@ -194,7 +194,7 @@ def test_pi_records_the_calls_of_a_script_in_its_result() -> None:
         {"id": "c/3", "name": "read", "argumentsBytes": 9000, "status": "unfinished"},
     ]
     result = {"role": "toolResult", "toolCallId": "c", "content": [], "isError": False, "nestedCalls": {"calls": calls}}
-    found = clients.row("pi").entries(of_pi(result))
+    found = clients.by_name("pi").entries(of_pi(result))
     assert [(entry.kind, entry.call, entry.command) for entry in found if entry.kind == "call"] == [
         ("call", "c/1", ""), ("call", "c/2", "make"), ("call", "c/3", ""),
     ]  # fmt: skip
@@ -273,7 +273,7 @@ def check_marks(client: Client, line: Any) -> None:
 @example({"type": [], "payload": {"type": {}}, "message": [[]]})
 def test_arbitrary_json_raises_nothing(tree: Any) -> None:
     clients.detect([tree])
-    for client in map(clients.row, ("claude", "codex", "gemini", "pi", "qwen", "copilot")):
+    for client in map(clients.by_name, ("claude", "codex", "gemini", "pi", "qwen", "copilot")):
         if isinstance(tree, dict):
             for entry in client.entries(tree):
                 assert not entry.text.startswith("<joelclaw-memory") or entry.kind not in ("prompt", "result")
@@ -291,7 +291,7 @@ def test_a_recorded_transcript(path: Path) -> None:
     agent = path.parent.name
     lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     assert clients.detect(lines) == agent
-    client = clients.row(agent)
+    client = clients.by_name(agent)
     entries = [entry for line in lines for entry in client.entries(line) if not entry.is_meta]
     texts = conversation(entries)
     prompts = [text for kind, text in texts if kind == "prompt"]
@@ -309,7 +309,7 @@ def test_a_recorded_transcript(path: Path) -> None:
 def test_a_command_of_openclaw_fails_by_its_exit_code_and_may_go_on_in_the_background() -> None:
     def result(tool: str, **details: Any) -> list[Entry]:
         message = {"role": "toolResult", "toolCallId": "c", "toolName": tool, "content": [], "details": details}
-        return clients.row("openclaw").entries(of_pi(message))
+        return clients.by_name("openclaw").entries(of_pi(message))
 
     codes = [result("exec", status="completed", exitCode=code)[0].failed for code in (0, 3, -1, None)]
     assert codes == [False, True, True, False]
@@ -321,7 +321,7 @@ def test_a_command_of_openclaw_fails_by_its_exit_code_and_may_go_on_in_the_backg
 
 def test_only_the_user_prompts_openclaw() -> None:
     def kind(**more: Any) -> str:
-        return clients.row("openclaw").entries(of_pi({"role": "user", "content": "hello", **more}))[0].kind
+        return clients.by_name("openclaw").entries(of_pi({"role": "user", "content": "hello", **more}))[0].kind
 
     assert kind() == kind(provenance={"kind": "external_user"}) == "prompt"
     assert kind(provenance={"kind": "inter_session"}) == kind(provenance={"kind": "internal_system"}) == "note"
@@ -330,7 +330,7 @@ def test_only_the_user_prompts_openclaw() -> None:
 def test_a_result_without_a_plan_keeps_the_plan() -> None:
     def plans(details: Any) -> list[int]:
         message = {"role": "toolResult", "toolCallId": "c", "content": [], "details": details}
-        return [len(entry.steps) for entry in clients.row("pi").entries(of_pi(message)) if entry.kind == "plan"]
+        return [len(entry.steps) for entry in clients.by_name("pi").entries(of_pi(message)) if entry.kind == "plan"]
 
     assert [plans(details) for details in (None, {}, {"todos": None}, {"todos": []})] == [[], [], [], [0]]
     assert plans({"todos": [{"text": "a", "done": True}]}) == [1]
@@ -341,10 +341,10 @@ def test_only_opencodes_todowrite_changes_the_plan() -> None:
     steps = [{"content": "a", "status": "pending"}]
     given = {"todowrite": {"todos": steps}, "bash": {"command": "make"}}
     parts = [{"type": "tool", "tool": tool, "state": {**state, "input": values}} for tool, values in given.items()]
-    stored = clients.row("opencode").entries({"info": {"id": "m1", "role": "assistant"}, "parts": parts})
+    stored = clients.by_name("opencode").entries({"info": {"id": "m1", "role": "assistant"}, "parts": parts})
     tools = [{"name": "todowrite", "plan": [{"text": "a", "status": "pending"}]}, {"name": "bash", "plan": []}]
     payload = {"session_id": "s1", "entries": [{"id": "m1", "role": "assistant", "tools": tools}]}
-    for entries in (stored, clients.row("opencode").read(payload, "turn_end")["items"]):
+    for entries in (stored, clients.by_name("opencode").read(payload, "turn_end")["items"]):
         assert [[step.text for step in entry.steps] for entry in entries if entry.kind == "plan"] == [["a"]]
 
 

@@ -52,7 +52,7 @@ def test_the_words_of_a_command_are_not_read_by_a_shell() -> None:
     values = {"session": "a b; rm -rf ~", "cwd": "/p q", "transcript": "", "agent": "{session}"}
     words = split_command("run --id={session} '{cwd}' \"{other}\" {transcript}", values)
     assert words == ["run", "--id=a b; rm -rf ~", "/p q", "{other}", ""]
-    assert split_command(clients.row("claude").compact_command, {"session": "x"}) == [
+    assert split_command(clients.by_name("claude").compact_command, {"session": "x"}) == [
         "claude", "-p", "/compact", "--resume", "x",
     ]  # fmt: skip
     with pytest.raises(ValueError, match="quotation"):

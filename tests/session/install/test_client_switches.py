@@ -10,7 +10,7 @@ import clients
 from session.install import client_settings
 from session.install.client_settings import settings_of
 
-CLAUDE, CODEX, GEMINI, PI = (settings_of(clients.row(name)) for name in ("claude", "codex", "gemini", "pi"))
+CLAUDE, CODEX, GEMINI, PI = (settings_of(clients.by_name(name)) for name in ("claude", "codex", "gemini", "pi"))
 
 
 @pytest.fixture(autouse=True)
