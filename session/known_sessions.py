@@ -119,10 +119,10 @@ def with_id(db: apsw.Connection, identifier: str) -> KnownSession:
 
 
 def of(db: apsw.Connection, *, project: str = "", client: str = "", since: int = 0) -> list[KnownSession]:
-    """The user's sessions of a project and a client that were active since a time (ms); "" and 0 mean any."""
+    """The sessions of a project and a client that were active since a time (ms); "" and 0 mean any."""
     return [
         session
-        for session in _of_user(db)
+        for session in known_sessions(db)
         if session.updated_at >= since
         and (not since or session.read().updated_at >= since)
         and (not client or session.client == client)
@@ -138,8 +138,8 @@ def newest_first(sessions: Iterable[KnownSession]) -> Iterator[KnownSession]:
 def rows(
     db: apsw.Connection, config: Config, *, limit: int, project: str = "", client: str = "", since: int = 0
 ) -> tuple[list[dict[str, Any]], int]:
-    """The first `limit` sessions, and how many there are, of a project and a client, active since a time (ms)."""
-    sessions = of(db, project=project, client=client, since=since)
+    """The first `limit` sessions of the user, and how many there are; see `of`."""
+    sessions = _of_user(db, of(db, project=project, client=client, since=since))
     first = islice(newest_first(sessions), limit)
     return [summary_row(db, session, config) for session in first], len(sessions)
 
@@ -204,16 +204,16 @@ def is_known(db: apsw.Connection, session: str) -> bool:
     return stored_sessions.is_archived(db, session)
 
 
-def _of_user(db: apsw.Connection) -> list[KnownSession]:
-    """All known sessions that no other session began."""
+def _of_user(db: apsw.Connection, sessions: Iterable[KnownSession]) -> list[KnownSession]:
+    """The sessions that no other session began."""
     others = stored_sessions.of_agents(db)
-    return [session for session in known_sessions(db) if session.id not in others]
+    return [session for session in sessions if session.id not in others]
 
 
 def newest(db: apsw.Connection, project: str) -> tuple[str, str]:
     """The most recently active session of this "project" or, if it has none among the last 200, the "last" of all."""
     last = ""
-    for session in islice(newest_first(_of_user(db)), 200 if project else 1):
+    for session in islice(newest_first(_of_user(db, known_sessions(db))), 200 if project else 1):
         if project and projects.same(project, session.project):
             return session.id, "project"
         last = last or session.id

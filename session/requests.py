@@ -194,10 +194,8 @@ def _requests_before(prompts: Sequence[str]) -> list[str]:
     """
     whole = next((at for at in range(len(prompts) - 1, -1, -1) if is_request(prompts[at], WHOLE_LETTERS)), -1)
     later = [prompt for prompt in prompts[whole + 1 :] if _is_telling(prompt) and prompts.count(prompt) == 1]
-    last = [prompt for prompt in later if is_request(prompt)][-1:] or sorted(
-        filter(_telling_word_count, later), key=_telling_word_count
-    )[-1:]
-    return [*([prompts[whole]] if whole >= 0 else []), *last]
+    later = [prompt for prompt in later if is_request(prompt) or _telling_word_count(prompt)]
+    return list(filter(None, (prompts[whole] if whole >= 0 else "", last_request(later))))
 
 
 def opening(prompt: str, characters: int) -> str:

@@ -259,6 +259,8 @@ def test_what_a_subagent_is_asked_is_not_the_users_request(run: Run, tmp_path: P
     assert [row["sessionId"] for row in run("session", "list").result["sessions"]] == [SESSION]
     assert "drones" not in run("inject", "recovery", "--session", SESSION, "--raw").out
     assert run("session", "show", agent).result["kind"] == "subagent"
+    run("otel", "emit", "hive.counted", "--session", agent)
+    assert run("otel", "search", "hive.counted", "--client", "codex").result["found"] == 1
 
 
 @pytest.mark.parametrize("folder", ["/gone/hive-hot", "/gone/hive-hot/src", "C:\\gone\\hive-hot"])
