@@ -1,6 +1,6 @@
 """Takes secrets out of text before anything is stored, logged or sent.
 
-On the hot path: `_clues` is a cheap check for what announces a secret, and only if it finds something are the finders
+On the hot path: `Clues` is a cheap check for what announces a secret, and only if it finds something are the finders
 loaded: `tokens` (known by their form or their randomness), `assignments` (`NAME = VALUE`, and the judgement of names
 and values for all others), `prose` (sentences and logins), `structured` (fields, tables, manifests, JSON) and
 `commands`. `rules` has the tables of all of them. Every step is linear in the text, and none raises on any str.
@@ -207,8 +207,9 @@ def _announcing(present: set[str], text: str, lower: str, words: set[str]) -> se
         anchors.remove("://")
     if "0x" in anchors and max(map(len, words)) < 66:
         anchors.remove("0x")
-    if " / " in anchors and not any(_may_be_password(after[:42].split(" ", 1)[0]) for after in text.split(" / ")[1:]):
-        anchors.remove(" / ")
+    behind = [rest[:42].lstrip(" ").partition(" ")[0] for rest in text.split(" / ")[1:]] if " / " in anchors else []
+    if not any(map(_may_be_password, behind)):
+        anchors.discard(" / ")
     return set() if anchors <= _PLAIN_WORDS and all(_is_among_plain(lower, anchor) for anchor in anchors) else anchors
 
 

@@ -191,7 +191,7 @@ def _end_of_words(text: str, name: Name, begin: int, end: int, sign: str) -> int
         return 0 if any(char in text[end:stop] for char in "=;&,\n\\") else stop
     if (sign != ":" and not tight) or not text[begin + 1 : begin + 2].strip():
         return 0
-    groups = compiled(r"[A-Za-z0-9]{4}(?:[ -][A-Za-z0-9]{4}){3,7}(?![\w-]| [A-Za-z])").match(text, begin)
+    groups = compiled(r"[A-Za-z0-9]{4}(?:[ -][A-Za-z0-9]{4}){3,7}(?![\w-]| [a-z])").match(text, begin)
     if groups is not None and (not DIGITS.isdisjoint(groups.group()) or text[start - 4 : start].lower() == "app "):
         return groups.end()
     words_to_the_end = r"[^\s\"'`<>{}()\[\]=|;$][^\n\"'`<>{}()\[\]=|;$]{2,80}(?=\r?\n|\Z)"

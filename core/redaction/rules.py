@@ -112,7 +112,7 @@ SHAPES = tuple(
          r"(?:[ \t]*\n(?=[a-z -]*\d)[a-z\d]{4,10}(?:[- ][a-z\d]{4,10}){0,3}(?=\s|\Z)){1,15})"),
         # a statement in SQL; in small letters it begins with a verb
         ("password", "identified",
-         r"(?:IDENTIFIED|(?:create|alter|grant) [^;]{0,160}?identified)(?i: +(?:with +\S{1,64} +)?by[ \t]{1,4}"
+         r"(?:IDENTIFIED|(?i:(?:create|alter|grant) [^;]{0,160}?identified))(?i: +(?:with +\S{1,64} +)?by[ \t]{1,4}"
          r"(?:password )?)(?:(\\{0,3}[\"'`])((?:(?!\1)[^\n]){1,240})\1|((?=[^\s;]*\d)[^\s\"'<>,;)}\\]{1,240}))"),
         ("password", ":5432:",
          r"(?m)(?:^|(?<=[\s\"']))[^\s:#\"']{1,128}:5432:[^\s:]{1,64}:[^\s:]{1,64}:([^\s:\"']{3,128})(?=[\s\"']|$)"),
@@ -193,10 +193,10 @@ PATTERNS = tuple(
         ("password", "assword", r"assword[^\n]{0,40}[\s;}]{1,9}send (?:-- )?[\"{]([^\"{}\n$]{3,80}?)\\{1,2}[rn]"),
         ("secret", "::add-mask", r"::add-mask::([^\s\"'`$]{4,1024})"),  # of a workflow of GitHub
         # what a command is given instead of a file
-        ("secret", "<<<", r"(?m)^[^\n]{0,160}?(?i:secret|passw|passphrase|login|token|kinit|cryptsetup)[^\n]{0,160}?"
+        ("secret", "<<<", r"(?i:secret|passw|passphrase|login|token|kinit|cryptsetup)[^\n]{0,160}?"
          rf"<<<[ \t]{{0,3}}(?:\$(?='))?{VALUE}"),
         # what `echo` pipes to a command that reads a password
-        ("password", "--password-stdin|sudo -s |--passphrase-fd|--with-token|passwd|cryptsetup|kinit|secret create",
+        ("password", "--password-stdin|sudo -s|--passphrase-fd|--with-token|passwd|cryptsetup|kinit|secret create",
          rf"{_PIPED}{VALUE}[ \t]*\|[ \t]*(?:[^\n|;&]{{0,100}}?(?:--password-stdin|sudo -S|--passphrase-fd|--with-token"
          r"|secret create[ \t][^\n|]{0,200}? -(?![\w-]))"
          r"|(?:(?:sudo|ssh|chroot|docker|podman|kubectl)[ \t](?:[^\n|;&]{0,80}?[ \t])?)?[\"']?(?:/[a-z/]*bin/)?"
@@ -205,7 +205,7 @@ PATTERNS = tuple(
         # what a command prints on the line below
         ("secret", "secret", r"(?m)^(?=[^\n]{0,800}secret)[^\n]{0,400}?(?:base64 (?:-d|--decode|-D)|versions access)"
          + _BELOW),
-        ("secret", "op://|vault |secret|find-generic-password|pass show",
+        ("secret", "op read |vault |secret|find-generic-password|pass show",
          r"(?:op read |vault (?:kv get|read) -field|get-secret-value|keyvault secret show|find-generic-password"
          r"|pass show )" + _BELOW),
     )
