@@ -142,7 +142,8 @@ def touch_private(path: str) -> None:
 
 def write_whole(path: str, data: bytes) -> None:
     """Replace a file by rename, so that a reader sees the old or the new content, never a part."""
-    _close_home(private_folder(os.path.dirname(path)))
+    _close_home(path)
+    private_folder(os.path.dirname(path))
     temporary = f"{path}.{os.getpid()}.{time.monotonic_ns()}.tmp"
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
@@ -182,17 +183,43 @@ def _close_home(path: str) -> None:
     """Before writing to a path: close the home to others, if it is open."""
     if is_read_only:
         raise PermissionError(0, "nothing is written while the home is examined", path)
+    require_home()
     root = home()
     if _is_open(root) and root != os.path.expanduser("~"):
         close_all(root)
 
 
-def _is_open(path: str) -> bool:
-    """Whether group or others have access."""
+def require_home() -> None:
+    """Raise NotADirectoryError if the home cannot be used: see `home_fault`."""
+    if fault := home_fault():
+        raise NotADirectoryError(errno.ENOTDIR, fault, home())
+
+
+def home_fault() -> str:
+    """Why the home cannot be used: it is no folder, or it is open to others and holds only other files; else ""."""
+    root = home()
     try:
-        return bool(os.stat(path).st_mode & OTHERS)
+        mode = os.stat(root).st_mode
+        if not stat.S_ISDIR(mode):
+            return "it is not a folder"
+        is_used = not mode & OTHERS or root == os.path.expanduser("~") or os.path.exists(os.path.join(root, STORE))
+        names = [] if is_used else os.listdir(root)
+    except OSError:
+        return ""
+    # A volume may have `lost+found`, a repository's folder `.gitignore`
+    other = min(
+        (name for name in names if not is_in_homes(name) and name[0] != "." and name != "lost+found"), default=""
+    )
+    return f"it is open to others, and holds other files, such as {other}" if other else ""
+
+
+def _is_open(path: str) -> bool:
+    """Whether group or others have access to a file or folder; a folder that is shared (sticky) stays so."""
+    try:
+        mode = os.stat(path).st_mode
     except OSError:
         return False
+    return bool(mode & OTHERS) and (stat.S_ISREG(mode) or (stat.S_ISDIR(mode) and not mode & stat.S_ISVTX))
 
 
 def set_aside(path: str) -> str:
@@ -207,6 +234,7 @@ def open_anew(path: str, flags: int = os.O_RDWR) -> int:
 
     In its way may be a file or folder that a hook run as root left, or something other than a file. Raises OSError.
     """
+    _close_home(path)
     try:
         private_folder(os.path.dirname(path))
         return open_file(path, flags | os.O_CREAT)
@@ -226,7 +254,6 @@ def open_lock(path: str) -> int:
     """A descriptor of a lock file, which is created."""
     if is_read_only:
         return open_file(path, os.O_RDWR)
-    _close_home(path)
     return open_anew(path)
 
 
@@ -332,9 +359,11 @@ def close_all(root: str) -> list[str]:
     closed = []
     for path in _open_entries(root):
         try:
-            os.chmod(path, stat.S_IMODE(os.stat(path).st_mode) & ~OTHERS)
-            closed.append(path)
-        except OSError:  # another user's, or gone by now
+            status = os.stat(path)
+            if status.st_uid == os.geteuid():
+                os.chmod(path, stat.S_IMODE(status.st_mode) & ~OTHERS)
+                closed.append(path)
+        except OSError:  # gone by now
             pass
     return closed
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 
 from core import TYPE_CHECKING, clock, files, json_text, project
-from core.errors import Failure
+from core.errors import OTHER_HOME, Failure
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -55,7 +55,7 @@ def read() -> Switches:
             for row in stored["silences"]
         ]  # fmt: skip
         return {"silences": periods, "excluded": [str(folder) for folder in stored["excluded"]]}
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return {"silences": [], "excluded": []}
     except OSError as error:
         raise Damaged(str(error.strerror)) from None
@@ -174,7 +174,8 @@ def _edited(change: Callable[[Switches], Result]) -> Result:
                 files.write_whole(path(), after.encode("utf-8", "surrogatepass"))
             return result
     except (OSError, files.LockTimeout) as error:
-        raise Failure("SWITCHES_UNWRITABLE", f"{path()} cannot be written: {error}", "check its folder") from None
+        why = (isinstance(error, OSError) and error.strerror) or "another command is changing it"
+        raise Failure("SWITCHES_UNWRITABLE", f"{path()} cannot be written: {why}", OTHER_HOME) from None
 
 
 def _covers(period: OffPeriod, scope: Scope, name: str) -> bool:

@@ -233,12 +233,14 @@ def check_home(examination: Examination) -> Iterator[Finding]:
     home = files.home()
     examination.subjects["home"] = {"path": home, "exists": os.path.isdir(home)}
     paths = [os.path.join(home, name) for name in ("", files.STORE, "sessions", "cache", "spool")]
-    if path := next((path for path in paths if os.path.exists(path) and not os.access(path, os.W_OK)), ""):
+    if fault := files.home_fault():
+        yield error("HOME_READ_ONLY", "home", f"{home}: {fault}", "set JOELCLAW_HOME to your own folder")
+    elif path := next((path for path in paths if os.path.exists(path) and not os.access(path, os.W_OK)), ""):
         fix = f"chmod -R u+rwX {shlex.quote(home)}, as its owner; or set JOELCLAW_HOME to your own folder"
         yield error("HOME_READ_ONLY", "home", f"{path} cannot be written: nothing new is stored", fix)
     elif os.path.isdir(home) and shutil.disk_usage(home).free < 100_000:  # a turn may take more
         yield _finding("store", explained("STORE_FULL", home))
-    readable, damaged, leftovers = files.examine(home)
+    readable, damaged, leftovers = ([], [], []) if fault else files.examine(home)
     for severity, code, paths, text, fix in (
         (warning, "MODES_OPEN", readable, "others can read {}", "joelclaw doctor --fix"),
         (note, "STALE_FILES", leftovers + backup.leftovers(), "killed processes left {}", "joelclaw doctor --fix"),

@@ -78,6 +78,7 @@ def open_reading() -> apsw.Connection | None:
     try:
         files.require_file(where)
         if not os.path.exists(where) or not os.stat(where).st_size:
+            files.require_home()
             return None
         db = _connect_reading(where)
         version = schema_of(db)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import in_process
 import pytest
-from conftest import JOELCLAW, clean_environment
+from conftest import JOELCLAW, attempt, clean_environment
 
 EVERYTHING = (
     ("otel", "emit", "a.b"),
@@ -90,3 +90,34 @@ def test_the_log_of_a_private_store_is_private_when_it_is_made_again(home: Path)
         os.replace(home / name, home.parent / name)
     call(home, "otel", "emit", "a.b", umask=0)
     assert modes(home) == private_modes(home)
+
+
+@pytest.mark.parametrize("kind", ["file", "link to a file", "shared folder", "folder of others"])
+@pytest.mark.parametrize(
+    "words", [*EVERYTHING[:2], EVERYTHING[3], ("doctor", "--fix"), ("hook", "claude")], ids=" ".join
+)
+def test_what_is_no_home_of_ours_is_refused_untouched(tmp_path: Path, kind: str, words: tuple[str, ...]) -> None:
+    home = tmp_path / "home"
+    if kind.endswith("file"):
+        theirs = tmp_path / "theirs" if kind.startswith("link") else home
+        theirs.write_text("theirs")
+        theirs.chmod(0o666)
+        if theirs != home:
+            home.symlink_to(theirs)
+    else:
+        home.mkdir()
+        (home / "notes.txt").write_text("theirs")
+        home.chmod(0o1777 if kind == "shared folder" else 0o755)
+    before = modes(home), home.stat().st_mode
+    prompt = b'{"hook_event_name": "UserPromptSubmit", "session_id": "s", "prompt": "why is it read twice", "cwd": "/"}'
+    done = attempt(home, *words, stdin=prompt)
+    assert (modes(home), home.stat().st_mode) == before
+    assert words[0] in ("doctor", "hook") or done.envelope["error"]["message"].startswith(f"{home}: it is "), done
+
+
+def test_a_shared_folder_without_files_stays_shared(home: Path) -> None:
+    home.mkdir()
+    home.chmod(0o1777)
+    call(home, "memory", "write", "The scheduler of the gateway runs in UTC", umask=0)
+    assert oct(stat.S_IMODE(home.stat().st_mode)) == "0o1777"
+    assert oct(stat.S_IMODE((home / "store.db").stat().st_mode)) == "0o600"
