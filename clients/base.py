@@ -243,6 +243,12 @@ class Client:
         parts = (pattern.rpartition("/") for pattern in self.transcripts)
         return [(os.path.join(self.home(), folder), name) for folder, _, name in parts]
 
+    def continued(self, _path: str, _begin: bytes) -> tuple[str, str, int] | None:
+        """What a transcript continues that the client began when the user went back: the session, the id with which the
+        name of the file ends that the user went back to, and the bytes of it that were kept. `_begin`: its first lines.
+        """
+        return None
+
     def compaction(self) -> CompactionSettings:
         """What its own settings say about compactions."""
         return {"reserve": None, "keep": None, "enabled": True}

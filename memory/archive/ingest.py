@@ -12,6 +12,7 @@ import time
 
 import clients
 from clients import content
+from clients.entries import Entry
 from core import TYPE_CHECKING, files, words
 from core.errors import Failure
 from core.redaction import redact
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     import apsw
 
     from clients.base import Client
-    from clients.entries import Entry
     from core.store.sources import Source
     from memory.archive.admission import Admission
     from memory.archive.session_archive import Piece, Position, SessionArchive, Shared
@@ -126,10 +126,16 @@ def _ingest_pieces(db: apsw.Connection, reader: _Reader, ingested: Ingested, pro
             from memory.archive.session_archive import Piece, SessionArchive
 
             archive = SessionArchive(db, reader.origin)
-            ingested.shared = archive.shared
+            archive.shared = ingested.shared
         if stored_progress.is_forgotten(db, archive.session):
             return
         piece = Piece(archive, carry)
+        if piece.is_first and reader.parts_before:
+            for path in reader.parts_before:
+                _ingest_part(db, path, reader, ingested, progress)
+            if reader.is_over(ingested.bytes):
+                return
+            _rewind(db, reader, piece)
         if not reader.fill(piece, offset):
             return
         stored = archive.store(name, position, piece, reader.head(piece.end))
@@ -143,6 +149,30 @@ def _ingest_pieces(db: apsw.Connection, reader: _Reader, ingested: Ingested, pro
         progress(piece.end - offset)
         if reader.is_over(ingested.bytes):
             return
+
+
+def _ingest_part(
+    db: apsw.Connection, path: str, later: _Reader, ingested: Ingested, progress: Callable[[int], None]
+) -> None:
+    """Ingest what a file has of the transcript that goes on in a later file, up to the same limits."""
+    try:
+        source = sources.open_source(path)
+    except (OSError, ValueError):
+        return
+    with source:
+        limits = Limits(deadline=later.limits.deadline, max_bytes=later.limits.max_bytes)
+        _ingest_pieces(db, _Reader(source, path, later.origin, limits), ingested, progress)
+
+
+def _rewind(db: apsw.Connection, reader: _Reader, piece: Piece) -> None:
+    """Begin the first piece of a file with the rewind for which the client began the file."""
+    from memory.archive.carry import Carry
+
+    positions = [stored_progress.transcript_position(db, source_of(path)) for path in reader.parts_before]
+    marks = [Carry.from_json(position[2]).mark for position in positions if position]
+    piece.carry.mark = piece.carry.leaf = max(marks, default=piece.carry.mark)
+    if taken_back := reader.first_taken_back():
+        piece.begin_line(taken_back)
 
 
 def ingest_entries(db: apsw.Connection, entries: Sequence[Entry], origin: Origin) -> Ingested:
@@ -217,13 +247,16 @@ class _Reader:
         self.path = path
         self.origin = origin
         self._read = read
-        self._limits = limits
+        self.limits = limits
         self._client = clients.with_transcript(origin.agent)
         name = os.path.splitext(os.path.basename(sources.plain_path(path)))[0]
         self.has_no_ids = bool(self._client.copied_types)
         self._is_named_by_session = self._client.named_by_file and name == origin.session
         self._admission = _admission(origin, read)
         self._skipped: Entry | None = None  # the first entry of a transcript that is read from behind its copies
+        # of a transcript that goes on in this file since the user went back
+        self.parts_before: list[str] = []  # its files before this, the oldest first
+        self._left = ("", 0)  # the file that the user went back to, and how far it was kept
 
     def continued_from(self, position: Position | None) -> tuple[int, str]:
         """The offset and the carry (JSON) of a stored position.
@@ -237,7 +270,27 @@ class _Reader:
         offset = 0
         if self._begins_with(self._client.fork_marks):
             offset, self._skipped = _end_of_copies(self._read, self.path, self._client)
+        if continued := self._client.continued(self.path, self._read.read(PIECE_BYTES, 0)):
+            session, left, end = continued
+            names = {_end_of_name(path): path for path in _transcripts_of(session, self.path, self._client, "*")}
+            self.parts_before = [names[name] for name in sorted(names) if name < _end_of_name(self.path)]
+            self._left = (names.get(left, ""), end)
         return offset, ""
+
+    def first_taken_back(self) -> Entry | None:
+        """The rewind to before the first prompt that this file does not continue; None if there is none."""
+        path, offset = self._left
+        if not path:
+            return None
+        with sources.open_source(path) as left:
+            while lines := content.read_lines(left, offset, PIECE_BYTES):
+                offset = lines[-1][1]
+                for number, (line, _) in enumerate(lines, 1):
+                    head = next(iter(clients.entries_of(self._client, content.parsed(line) or {})), None)
+                    following = [later for later, _ in lines[number : number + 20]]
+                    if head and head.kind == "prompt" and self._typed(head, following):
+                        return Entry("rollback", rewound_to=head.id)
+        return None
 
     def _begins_with(self, marks: Sequence[bytes]) -> bool:
         """Whether the first piece of the transcript contains one of these marks."""
@@ -250,21 +303,21 @@ class _Reader:
 
     def has_new(self, offset: int) -> bool:
         """Whether enough bytes follow `offset`. For a hook, up to 16 KB without a message are nothing new."""
-        if self._limits.deadline is None:
+        if self.limits.deadline is None:
             return bool(self._read.read(1, offset))
         size = self._read.size() - offset
-        if size < max(self._limits.min_bytes, 1):
+        if size < max(self.limits.min_bytes, 1):
             return False
         new = self._read.read(size, offset) if size <= 16 * 1024 else b""
         return not new or any(mark in new for mark in self._client.said_marks)
 
     def is_over(self, size: int) -> bool:
         """Whether a limit is reached after `size` bytes."""
-        most = self._limits.max_bytes
+        most = self.limits.max_bytes
         return self._is_late() or (most is not None and size + PIECE_BYTES > most)
 
     def _is_late(self) -> bool:
-        return self._limits.deadline is not None and time.monotonic() >= self._limits.deadline
+        return self.limits.deadline is not None and time.monotonic() >= self.limits.deadline
 
     def fill(self, piece: Piece, offset: int) -> bool:
         """Add the lines after `offset` to a piece, until the deadline, and set its end; False if there is none."""
@@ -274,7 +327,7 @@ class _Reader:
             piece.forked_at = self._skipped.at or 0
         if self._admission is not None:
             self._admission.go_on_in(piece.carry.folder)
-        most = 1024 * 1024 if self._limits.deadline is None else PIECE_BYTES
+        most = 1024 * 1024 if self.limits.deadline is None else PIECE_BYTES
         lines = content.read_lines(self._read, offset, most)
         for number, (line, end) in enumerate(lines, 1):
             if piece.end > offset and self._is_late():
@@ -297,7 +350,7 @@ class _Reader:
             return
         head = entries[0]
         if head.kind == "prompt" and client.typed_marks:
-            head.text = client.typed_text(head, following if self._begins_with(client.typed_marks) else None)
+            head.text = self._typed(head, following)
         is_named = self._is_named_by_session and head.kind != "title"
         owner = head.copied_from or (head.session if is_named else "")
         if owner == self.origin.session:
@@ -313,6 +366,10 @@ class _Reader:
             if entry.kept_in:
                 entry.text = self._kept_output(entry.kept_in) or entry.text
             own.add(entry, line, entries.index(entry))
+
+    def _typed(self, prompt: Entry, following: Iterable[bytes]) -> str:
+        """What the user typed of a prompt; `following` are the next lines."""
+        return self._client.typed_text(prompt, following if self._begins_with(self._client.typed_marks) else None)
 
     def _kept_output(self, name: str) -> str:
         """An output that the client keeps in a file of its own next to the transcript: its head and its tail."""
@@ -349,7 +406,8 @@ def _end_of_copies(read: Source, path: str, client: Client) -> tuple[int, Entry 
     first, _ = next(iter(content.read_lines(read, 0, PIECE_BYTES)), (b"", 0))
     heads = clients.entries_of(client, content.parsed(first) or {})[:1]
     parent = heads[0].copied_from if heads else ""
-    original = _transcript_of(parent, path, client) if parent and parent not in os.path.basename(path) else ""
+    is_other = parent and parent not in os.path.basename(path)
+    original = next(_transcripts_of(parent, path, client), "") if is_other else ""
     if not original:
         return 0, None
     try:
@@ -370,15 +428,23 @@ def _end_of_copies(read: Source, path: str, client: Client) -> tuple[int, Entry 
         return end, heads[0]
 
 
-def _transcript_of(session: str, path: str, client: Client) -> str:
-    """The transcript of another session, in the same folder or among those that the client keeps; "" if it is gone."""
+def _transcripts_of(session: str, path: str, client: Client, rest: str = "") -> Iterator[str]:
+    """The transcripts of another session, in the same folder and among those that the client keeps.
+
+    `rest`: a pattern for what follows the session in their names.
+    """
     from glob import escape, iglob
 
     places: list[str] = []
     for folder, pattern in client.histories():
-        name = pattern.replace("*", f"*{escape(session)}") + "*"
+        name = pattern.replace("*", f"*{escape(session)}{rest}") + "*"
         places = [f"{escape(os.path.dirname(path))}/{name}", *places, f"{escape(folder)}/**/{name}"]
-    return next((match for place in places for match in iglob(place, recursive=True)), "")
+    return (match for place in places for match in iglob(place, recursive=True))
+
+
+def _end_of_name(path: str) -> str:
+    """The id at the end of a file's name. Those of the files of a session rise."""
+    return os.path.splitext(os.path.basename(sources.plain_path(path)))[0][-36:]
 
 
 def _history(read: Source, client: Client) -> Iterator[tuple[int, object, int]]:

@@ -115,6 +115,33 @@ class Codex(Talk):
         del self.turns[kept:]
 
 
+class CodexFiles(Codex):
+    """Since 0.171, lines have ids, and a rewind begins a file: it names an earlier one, and how much of that counts."""
+
+    def __init__(self, folder: Path) -> None:
+        self.begins: dict[str, tuple[Path, int]] = {}
+        self.files = 0
+        super().__init__(folder)
+
+    def write(self, *lines: dict[str, Any]) -> None:
+        for line in lines:
+            identifier = {"id": f"m-{self.count}"} if line["type"] == "response_item" else {}
+            super().write({**line, "payload": {**line["payload"], **identifier}})
+
+    def turn(self, word: str, after: str | None) -> str:
+        self.begins[word] = (self.path, self.path.stat().st_size)
+        return super().turn(word, after)
+
+    def go_back(self, after: str | None) -> None:
+        kept = self.turns.index(after) + 1 if after else 0
+        left, end = self.begins[self.turns[kept]]
+        del self.turns[kept:]
+        self.files += 1
+        self.path = left.with_name(f"{self.name[:-6]}_019a0000-0000-7000-9000-00000000000{self.files}.jsonl")
+        base = {"history_base": {"thread_id": left.stem[-36:], "end_byte_offset": end}} if kept else {}
+        self.write({"type": "session_meta", "payload": {"id": self.name[28:-6], "cwd": "/w", **base}})
+
+
 class Gemini(Talk):
     """Its chat names the first message that was taken back, and repeats an answer when its tools have run."""
 
@@ -142,7 +169,7 @@ def text_part(text: str, kind: str = "text") -> list[dict[str, str]]:
     return [{"type": kind, "text": text}]
 
 
-CLIENTS = [Claude, Pi, Codex, Gemini]
+CLIENTS = [Claude, Pi, Codex, CodexFiles, Gemini]
 EACH_TURN = pytest.mark.parametrize("each", [False, True], ids=["at once", "turn by turn"])
 
 
@@ -197,8 +224,9 @@ def test_the_mark_follows_a_user_who_goes_back_to_a_branch(run: Run, tmp_path: P
     assert abandoned(run) == ({"saker"}, {"wren", "merlin", "hobby"})
 
 
-def test_reading_a_transcript_again_changes_no_mark(run: Run, tmp_path: Path, home: Path) -> None:
-    told(run, Claude(tmp_path), [("wren", ""), ("merlin", "wren"), ("saker", "wren")], each=False)
+@pytest.mark.parametrize("client", [Claude, CodexFiles])
+def test_reading_a_transcript_again_changes_no_mark(run: Run, tmp_path: Path, home: Path, client: Any) -> None:
+    told(run, client(tmp_path), [("wren", ""), ("merlin", "wren"), ("saker", "wren")], each=False)
     import apsw
 
     db = apsw.Connection(str(home / "store.db"))
