@@ -127,9 +127,14 @@ def one_line(text: str) -> str:
 
 
 def as_code(text: str) -> str:
-    """A command between backticks, word for word; "" if it has several lines or could pass for our own marks."""
-    harmless = text.isascii() and text.isprintable() and "`" not in text and DELIMITER not in text.lower()
-    opened = any(rest[:1].isalpha() or rest[:1] in "/!?" for rest in text.split("<")[1:])
+    """A command between backticks, word for word; "" if it has several lines or could pass for our own marks.
+
+    It may have letters of any script, but no sign that hides, acts, is a blank other than a space, or looks like `<`.
+    """
+    plain = _in_ascii(text)
+    blanks = any(sign.isspace() and sign != " " for sign in text)
+    harmless = visible(text) == text and not blanks and "`" not in plain and DELIMITER not in plain.lower()
+    opened = any(rest[:1].isalpha() or rest[:1] in "/!?" for rest in plain.split("<")[1:])
     return f"`{text}`" if text and harmless and not opened and without_markup(text) == text else ""
 
 

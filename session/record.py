@@ -278,16 +278,16 @@ def task_text(messages: Sequence[Message]) -> str:
 
 def task_query(messages: Sequence[Message]) -> str:
     """The recall query: the last two messages, safe between double quotes of a shell; "" if they are too short."""
-    parts = [part for entry in messages[-2:] if (part := _searchable(entry["text"]))]
+    parts = [part for entry in messages[-2:] if (part := searchable(entry["text"]))]
     longest = 120
     if len(parts) == 2 and len(parts[0]) + len(parts[1]) >= longest:  # both get half, or what the other leaves
-        parts[1] = _searchable(clip(parts[1], max(longest // 2, longest - 1 - len(parts[0]))))
-        parts[0] = _searchable(clip(parts[0], longest - 1 - len(parts[1])))
-    query = _searchable(clip(" ".join(filter(None, parts)), longest))
+        parts[1] = searchable(clip(parts[1], max(longest // 2, longest - 1 - len(parts[0]))))
+        parts[0] = searchable(clip(parts[0], longest - 1 - len(parts[1])))
+    query = searchable(clip(" ".join(filter(None, parts)), longest))
     return query if len(query) >= 5 else ""
 
 
-def _searchable(text: str) -> str:
+def searchable(text: str) -> str:
     """A text that is safe between double quotes of a shell, without redacted words."""
     text = " ".join(word for word in text.split() if "[redacted:" not in word)
     line = one_line(text.translate({ord(character): " " for character in '"$\\!'}))

@@ -162,8 +162,8 @@ def last_request(prompts: Sequence[str]) -> str:
 def open_request(history: History, session: Session, calls: Sequence[Call]) -> str:
     """The requests of the open turn: its first and last request, and its last words: `"…" · then: "…"`.
 
-    If all of them are short, the requests that they may be about come first, and a single word ("continue") is left
-    out. A request of a turn that has ended says so.
+    If all of them are short ("continue"), the requests that they may be about come first. A request of a turn that has
+    ended says so.
     """
     said = history.conversation(READ_CHARS)  # times and prompts; the agent's words are ""
     at = _turn_start(said, calls, session.get("ended_at", 0))
@@ -175,11 +175,8 @@ def open_request(history: History, session: Session, calls: Sequence[Call]) -> s
     if not shown:
         shown = dict.fromkeys((list(filter(_is_telling, before)) or before)[-1:], " (turn ended)")
     if not any(is_request(prompt, WHOLE_LETTERS) for prompt in shown):
-        last = next(reversed(shown), "")
         earlier = _requests_before([prompt for prompt in before if prompt not in shown][-12:])
         shown = dict.fromkeys(earlier, " (turn ended)") | shown
-        if not _is_telling(last) and len(shown) > 1:
-            del shown[last]
     return " · then: ".join(
         f'"{opening(prompt, LAST_CHARS if at else LINE_CHARS)}"{ended}'
         for at, (prompt, ended) in enumerate(shown.items())

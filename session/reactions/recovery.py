@@ -21,7 +21,7 @@ from core.store.branches import History
 from core.store.calls import fading
 from session import command_runs, own_command
 from session.reactions import NO_CHECKPOINT, NO_RESULTS, Reaction
-from session.record import JOINT, asks_for_last_note, last_messages, message, task_query, task_text
+from session.record import JOINT, asks_for_last_note, last_messages, message, searchable, task_query, task_text
 from session.requests import is_in_summary, is_request, open_request
 from session.session import fault_boundary
 from session.state import MESSAGE_CHARS
@@ -116,8 +116,10 @@ def _compose(event: HookEvent, session: Session) -> Note:
     messages = state.messages
     if not any(is_request(entry["text"]) for entry in messages):
         messages = store.read("work", lambda db: _archived_messages(db, state), messages)
-    short = [entry for entry in reversed(messages) if entry["isShort"]]  # the others may quote foreign text
-    requests = [query for query in dict.fromkeys(task_query([entry]) for entry in short) if query]
+    # A longer prompt may quote foreign text, and a shorter one ("go on") asks for nothing.
+    asked = [entry for entry in reversed(messages) if entry["isShort"] and is_request(entry["text"])]
+    said = dict.fromkeys(searchable(clip(task_query([entry]), 120, tokens=45)) for entry in asked)
+    requests = [query for query in said if query]
 
     def read(db: apsw.Connection) -> Note | None:
         kept = ""  # what the client left in the context word for word, if its session file says so
@@ -247,7 +249,7 @@ def file_queries(places: Sequence[Place], shown_as: Mapping[str, str]) -> list[s
     queries: list[dict[str, int]] = []
     for file, count in counts.items():
         name = shown_as[file]
-        if not (name.isascii() and all(sign.isalnum() or sign in "-_.@/" for sign in name)):
+        if searchable(name) != name or len(name.split()) > 1:
             continue  # it cannot be quoted
         for query in queries:
             if sum(query.values()) + count <= most_names and len(query) < 3 and len(" ".join([*query, name])) <= 48:

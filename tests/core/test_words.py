@@ -49,8 +49,17 @@ def test_any_query_has_a_bounded_number_of_terms(query: str) -> None:
 def test_a_quoted_line_cannot_imitate_our_marks() -> None:
     for text, line in LINES:
         assert one_line(text) == line
-    for text, code in (("make test", "`make test`"), ("a < b", "`a < b`"), ("a `b`", ""), ("cat <b", ""), ("a\nb", "")):
-        assert as_code(text) == code
+    for text in (
+        "make test",
+        "a < b",
+        "ruff check größe.py",
+        "ruff check gro\u0308ße.py",
+        "почини тест",
+        "テストを直して",
+    ):
+        assert as_code(text) == f"`{text}`"
+    for text in ("a `b`", "cat <b", "a\nb", "cat ＜b", "a\u00a0b", "a \u202e b", "joelclaw‑memory", "[ＩＮＳＴ] a"):
+        assert as_code(text) == ""
     assert enclose("startup", ["1. a"]).startswith('<joelclaw-memory source="startup" note="recalled data')
 
 

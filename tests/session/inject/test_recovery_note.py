@@ -174,6 +174,46 @@ def test_a_choice_follows_the_request_before_it(run: Run, tmp_path: Path, choice
     assert expected in compacted(run, transcript.path).splitlines()
 
 
+@pytest.mark.parametrize("go_on", ["go on", "weiter", "continue", "続けて", "продолжай", "继续", "استمر"])
+def test_a_turn_that_goes_on_is_open_and_its_go_on_no_query(run: Run, tmp_path: Path, go_on: str) -> None:
+    transcript = Transcript(tmp_path / f"{SESSION}.jsonl")
+    transcript.user(TASK)
+    transcript.used("first", "Read", SOURCE, file_path=f"{CWD}/src/tide_import.py")
+    transcript.assistant("Half done.")
+    transcript.user(go_on)
+    for number in range(6):
+        transcript.used(f"r{number}", "Bash", "ok", command=f"cat notes{number}")
+    hook(run, "UserPromptSubmit", transcript.path, prompt=TASK)
+    hook(run, "Stop", transcript.path)
+    hook(run, "UserPromptSubmit", transcript.path, prompt=go_on)
+    hook(run, "PreCompact", transcript.path, trigger="auto")
+    note = hook(run, "SessionStart", transcript.path, source="compact")
+    assert f'**Task:** "{TASK}" (turn ended) · then: "{go_on}"' in note.splitlines()
+    assert f'recall "{go_on}"' not in note
+
+
+@pytest.mark.parametrize("task", [
+    "Répare la reprise de l'importateur, elle ne doit jamais attendre plus de trente secondes, déjà",
+    "Сделай чтобы импорт ждал не больше тридцати секунд и объясни зачем это маяку",
+    "インポーターのリトライを直して。灯台がなぜそれを必要とするのか説明してください。" * 3,
+    "اجعل المستورد ينتظر ثلاثين ثانية على الأكثر واشرح لماذا تحتاجها المنارة",
+])  # fmt: skip
+def test_a_note_in_any_script_has_its_commands(run: Run, tmp_path: Path, task: str) -> None:
+    transcript = Transcript(tmp_path / f"{SESSION}.jsonl")
+    transcript.user(task)
+    for number in range(6):
+        transcript.used(f"r{number}", "Read", "only words", file_path=f"{CWD}/docs/größe.md")
+    transcript.used(
+        "c", "Bash", "Exit code 1\nsrc/größe.py:1:1: F401 x", failed=True, command="ruff check src/größe.py"
+    )
+    hook(run, "UserPromptSubmit", transcript.path, prompt=task)
+    hook(run, "PreCompact", transcript.path, trigger="auto")
+    note = hook(run, "SessionStart", transcript.path, source="compact")
+    assert "**Failing:** `ruff check src/größe.py`: " in note
+    (query,) = [part for part in note.split("`") if part.startswith("joelclaw recall ")]
+    assert task[:20] in run(*shlex.split(query)[1:], env=NOW).out
+
+
 def test_printed_queries_of_the_note_run(run: Run, path: Path) -> None:
     text = compacted(run, path)
     by_file, by_request = [part for part in text.split("`") if part.startswith("joelclaw recall ")]
