@@ -44,7 +44,7 @@ SPAWN = {
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     chosen = metafunc.config.getoption("--agent")
-    of = {"fork": FORKS, "subagent": SPAWN, "back": ("claude", "opencode", "pi")}
+    of = {"fork": FORKS, "subagent": SPAWN, "back": ("claude", "codex", "opencode", "pi")}
     agents = next(names for word, names in of.items() if word in metafunc.function.__name__)
     metafunc.parametrize("agent", [agent for agent in agents if chosen in (agent, "all")])
 
@@ -164,6 +164,9 @@ def test_going_back_abandons_what_was_said(agent: str, talk: Callable[..., Talk]
         (path,) = place.home.glob(f".claude/projects/*/{main}.jsonl")
         answers = [row["uuid"] for row in harness.objects(path) if row.get("type") == "assistant"]
         place.say(OTHER, *same, "--resume-session-at", answers[0])
+    elif agent == "codex":
+        revert(place, main)
+        place.say(OTHER, *same)
     elif agent == "pi":
         (place.folder / "back.ts").write_text(BACK)
         place.say("/back", "-e", str(place.folder / "back.ts"), *same, then=OTHER)
@@ -176,6 +179,28 @@ def test_going_back_abandons_what_was_said(agent: str, talk: Callable[..., Talk]
     }  # fmt: skip
     note = place.joelclaw("inject", "recovery", "--session", main)["content"]
     assert OTHER in note and "osprey" not in note
+
+
+def revert(place: Talk, session: str) -> None:
+    """Take back the last turn, as a program that shows Codex does it."""
+    folder = place.home / ".codex"
+    (folder / "config.toml").write_text((folder / "mock.config.toml").read_text())
+    server = Child(place.run, [place.run.command, "app-server"], stdin=True)
+
+    def ask(method: str, **params: Any) -> Any:
+        server.send({"jsonrpc": "2.0", "id": method, "method": method, "params": params})
+        answer = server.until(lambda value: value.get("id") == method)
+        return answer and answer["result"]
+
+    try:
+        about = {"name": "test", "version": "1"}
+        ask("initialize", clientInfo=about, capabilities={"experimentalApi": True})
+        server.send({"jsonrpc": "2.0", "method": "initialized"})
+        ask("thread/resume", threadId=session)
+        turns = ask("thread/turns/list", threadId=session)["data"]  # the newest first
+        ask("thread/revert", threadId=session, beforeTurnId=turns[0]["id"])
+    finally:
+        server.finish()
 
 
 def say_after_undo(place: Talk, session: str) -> None:
