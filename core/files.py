@@ -196,14 +196,14 @@ def require_home() -> None:
 
 
 def home_fault() -> str:
-    """Why the home cannot be used: it is no folder, or it is open to others and holds only other files; else ""."""
+    """Why the home cannot be used: it is no folder, or an open one that holds other files and no store; else ""."""
     root = home()
     try:
         mode = os.stat(root).st_mode
         if not stat.S_ISDIR(mode):
             return "it is not a folder"
-        is_used = not mode & OTHERS or root == os.path.expanduser("~") or os.path.exists(os.path.join(root, STORE))
-        names = [] if is_used else os.listdir(root)
+        is_ours = root in map(os.path.expanduser, ("~", "~/.joelclaw")) or os.path.exists(os.path.join(root, STORE))
+        names = [] if is_ours or not mode & OTHERS else os.listdir(root)
     except OSError:
         return ""
     # A volume may have `lost+found`, a repository's folder `.gitignore`

@@ -115,6 +115,14 @@ def test_what_is_no_home_of_ours_is_refused_untouched(tmp_path: Path, kind: str,
     assert words[0] in ("doctor", "hook") or done.envelope["error"]["message"].startswith(f"{home}: it is "), done
 
 
+def test_the_usual_home_is_ours_whatever_else_is_in_it(tmp_path: Path) -> None:
+    home = tmp_path / ".joelclaw"
+    home.mkdir(mode=0o755)
+    (home / "config.toml.bak").write_text("[recall]")
+    attempt(home, "memory", "write", "The scheduler of the gateway runs in UTC", env={"HOME": str(tmp_path)})
+    assert stat.S_IMODE(home.stat().st_mode) == 0o700
+
+
 def test_a_shared_folder_without_files_stays_shared(home: Path) -> None:
     home.mkdir()
     home.chmod(0o1777)
