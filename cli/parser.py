@@ -30,6 +30,9 @@ _IGNORED_OPTIONS = {
 }  # fmt: skip
 """Options of the mirrored CLI that have no effect here, by the first word of the commands: each takes a value."""
 
+_MAY_BE_EMPTY = ("memory write", "note", "knowledge note", "otel emit", "checkpoint save", "checkpoint flush", "inject",
+                 "completion")  # fmt: skip
+"""Commands that take an empty value as none. For others, it would leave out a condition: a purge would delete more."""
 _IGNORED = "ignored"  # the name of the values of these options
 _SHELL_TEXT_COMMANDS = ("how", "fix")
 """Their text is a shell command or what it printed: unknown options belong to it (`how git add -p`)."""
@@ -162,7 +165,7 @@ def parse(command: Command, words: Sequence[str]) -> dict[str, Any] | None:
             if parameter.required and not taken:
                 raise _wrong(command, f"{parameter.metavar} is missing")
             for word in taken:
-                _set(options, parameter, parameter.convert(word))
+                _set(options, parameter, word, command)
         if texts:
             raise _wrong(command, f"too many words, or a text without quotes: {' '.join(texts)}")
         if options.get("verbatim") and is_terminal():
@@ -201,7 +204,7 @@ def _parse_options(command: Command, words: list[str], options: dict[str, Any]) 
                 raise _wrong(command, f"{flag} needs a value")
             elif word == flag:
                 value = words.pop(0)
-            _set(options, parameter, parameter.convert(value))
+            _set(options, parameter, value, command)
             continue
         _set_flag(options, parameter, flag)
         if word[:2] == "--" and word != flag:
@@ -238,7 +241,11 @@ def _set_flag(options: dict[str, Any], parameter: Parameter, flag: str) -> None:
     options[parameter.name] = value
 
 
-def _set(options: dict[str, Any], parameter: Parameter, value: Any) -> None:
+def _set(options: dict[str, Any], parameter: Parameter, text: str, command: Command) -> None:
+    is_query = not parameter.flags and parameter.metavar in ("QUERY", "TEXT")
+    if not text.strip() and not is_query and not command.path.startswith(_MAY_BE_EMPTY):
+        raise _wrong(command, f"{(*parameter.flags, parameter.metavar)[0]} is empty")
+    value = parameter.convert(text)
     options[parameter.name] = [*options[parameter.name], value] if parameter.many else value
 
 

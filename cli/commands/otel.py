@@ -199,8 +199,6 @@ def of_system(
 
 
 def _events_of(scope: str, name: str, hours: float, limit: int) -> Answer:
-    if not name:
-        raise wrong_usage("the id is empty", f"give it: joelclaw o11y {scope} ID")
     log.store_spooled()
     found = events.find(events.query({"hours": hours, scope: name, "all": True}, clock.now_ms()), limit=limit, page=1)
     _add_origins(found["events"])

@@ -209,8 +209,6 @@ def _scope(session: str | None, of_project: bool, everywhere: bool) -> "tuple[sw
     """The scope to switch, its name, and how it was chosen: by a `flag`, the current `session` or the `folder`."""
     if (session is not None) + of_project + everywhere > 1:
         raise wrong_usage("--session, --project and --everywhere cannot be used together", "give one of them")
-    if session is not None and not session.strip():
-        raise wrong_usage("--session is empty", "give the session's id")
     if everywhere:
         return "everywhere", "", "flag"
     current = session or ("" if of_project else current_session())

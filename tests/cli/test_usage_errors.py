@@ -144,3 +144,24 @@ def test_nothing_in_a_mistyped_word_reaches_the_terminal(home: Path) -> None:
 def test_a_device_is_refused_as_a_file_to_read(run: Run, words: tuple[str, ...]) -> None:
     failed = run(*words, "/dev/zero", ok=False)
     assert failed.code == 2 and "device" in failed.json["error"]["message"]
+
+
+@pytest.mark.parametrize(("words", "name"), [
+    ("memory purge --match walnut --project", "--project"), ("memory purge --match walnut --session", "--session"),
+    ("memory purge --project a --match", "--match"), ("memory purge --project a --before", "--before"),
+    ("memory purge", "ID"), ("memory forget", "ID"), ("memory forget a", "ID"),
+    ("restore FILE --force --into", "--into"), ("exclude", "FOLDER"), ("exclude --remove", "--remove"),
+    ("recall x --project", "--project"), ("recall x --since", "--since"), ("recall x --tag", "--tag"),
+    ("recall x --category", "--category"), ("backup", "FILE"), ("memory import", "FILE"), ("knowledge sync", "DIR"),
+    ("off --session", "--session"), ("otel list --session", "--session"), ("search x --filter", "--filter"),
+])  # fmt: skip
+@pytest.mark.parametrize("value", ["", " \n"])
+def test_an_empty_condition_or_path_is_refused(usage_error: Told, words: str, name: str, value: str) -> None:
+    assert usage_error(*words.split(), value)["error"]["message"] == f"{name} is empty"
+
+
+def test_an_empty_text_or_detail_of_a_record_is_none(run: Run) -> None:
+    assert run("recall", "").result["hits"] == []
+    run("memory", "write", "The alpha project keeps its walnuts in the cellar", "--session", "", "--tags", "")
+    run("checkpoint", "save", "--session", "s", "--role", "")
+    run("completion", "--offer", "recall", "--offer", "")
