@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from core.shell_command import Step
 
 ARGUMENTS = (
-    r"\\{0,3}[\"']?,?(?:[^\n|;&'\"()\\]|\\\n|\\{1,3}[\"'A-Zac-eg-mo-qsu-z]|'[^'\n]{0,200}'|\"[^\"\n]{0,200}\"){0,300}?"
+    r"\\{0,3}[\"']?,?(?:[^\n|;&'\"()\\]|\\\n|\\{1,3}[\"'A-Za-mo-qsu-z]|'[^'\n]{0,200}'|\"[^\"\n]{0,200}\"){0,300}?"
     r"\\{0,3}[\"']?(?<=[\s\"'])"
 )
 
@@ -36,9 +36,15 @@ def find_in_commands(text: str, anchors: set[str]) -> list[Span]:
     for match in compiled(workflow).finditer(text) if "::s" in text else ():
         if family(match.group(1)):
             _add(match, "secret", spans)
-    for words in compiled(r"secrets set ([^\n]{0,2000})").finditer(text) if "secrets set " in text else ():
-        for setting in compiled(rf"[A-Za-z_]\w{{0,63}}={VALUE}").finditer(text, *words.span(1)):
-            _add(setting, "secret", spans)
+    setters = (
+        r"(?:secrets? (?:set|import|put|create)|add-secret|nomad var put|(?:vault|bao) [^\n]{0,80}?kv (?:put|patch)"
+        r"|(?:vault|bao) write(?=[^\n]{0,80}?(?:secret|kv|cubbyhole)/)) ((?:\\\n|[^\n]){0,2000})"
+    )
+    setting = rf"(?<![\w.-])(?!(?:user(?:name)?|host|port|ttl)=)[A-Za-z_][\w.-]{{0,63}}={VALUE}"
+    sets = not anchors.isdisjoint(("secret", "vault ", "bao kv", "nomad var"))
+    for words in compiled(setters).finditer(text) if sets else ():
+        for match in compiled(setting).finditer(text, *words.span(1)):
+            _add(match, "secret", spans)
     return spans
 
 

@@ -130,13 +130,13 @@ COMMANDS = tuple(
     (tuple(programs.split("|")), tuple(needed.split("|")) if needed else (), secret)
     for programs, needed, secret in (
         ("sshpass|rdesktop|evil-winrm|netexec|nxc |useradd|usermod", "", rf"-p(?:{_TO})?{VALUE}"),
-        ("mongo|cqlsh|twine upload|az login|acr login", "", rf"-p{_TO}{VALUE}"),
+        ("mongo|cqlsh|twine upload|az login|acr login|psexec|PsExec|certutil|rabbitmqadmin", "", rf"-p{_TO}{VALUE}"),
         ("docker|podman|nerdctl |helm |skopeo |buildah |oc |cf |crane |oras |regctl ", "login",
          rf"-p{_TO}{VALUE}"),
-        ("mysql|mariadb|7z|unrar", "", rf"-p(?![=\s-]|\d{{1,5}}(?:\s|$)){VALUE}"),
+        ("mysql|mariadb|7z|unrar|rar a", "", rf"-h?p(?![=\s-]|\d{{1,5}}(?:\s|$)){VALUE}"),
         ("sqlcmd|bcp |zip |unzip |ipmitool|mosquitto", "", rf"-P(?:{_TO})?{VALUE}"),
         ("plink|pscp|psftp", "", rf"-pw[ \t]+{VALUE}"),
-        ("xfreerdp|wlfreerdp|sdl-freerdp", "", rf"/p:{VALUE}"),
+        ("xfreerdp|wlfreerdp|sdl-freerdp|winrs|signtool|cmdkey|schtasks", "", rf"[/-](?:p|pass|rp)[: \t](?!/){VALUE}"),
         ("redis-cli", "", rf"(?:-a|--pass){_TO}{VALUE}"),
         ("ldap", "", rf"-w{_TO}{VALUE}"),
         ("ldappasswd", "", rf"-[sa]{_TO}{VALUE}"),
@@ -146,14 +146,26 @@ COMMANDS = tuple(
         ("ssh-keygen", "", rf"-[NP]{_TO}{VALUE}"),
         ("curl|http |https |smbclient|etcdctl", "", rf"(?:-[uUa]|--user|--proxy-user|--auth)(?:{_TO})?{_USER_PAIR}"),
         ("podman|skopeo |buildah ", "creds", rf"--(?:src-|dest-)?creds{_TO}{_USER_PAIR}"),
-        ("az |aws ", "keyvault|securestring|secretsmanager", rf"--(?:value|secret-string){_TO}{VALUE}"),
+        ("az |aws |akeyless |databricks |eas ", "keyvault|securestring|secret",
+         rf"--(?:(?:string-|secret-)?value|secret-string){_TO}{VALUE}"),
         ("kubectl |oc ", "secret", rf"--from-literal[= ][\"']?[\w.-]+={VALUE}"),
         ("gh ", "secret", rf"(?:--body|-b)(?:{_TO})?{VALUE}"),
         ("pulumi", "--secret", rf"set[ \t]+(?:-\S+[ \t]+)*[^\s-]\S*[ \t]+(?:-\S+[ \t]+)*{VALUE}"),
         ("vault ", "", r"(?:login|unseal)[ \t]+(?![A-Za-z]+(?:\s|$))([\w.+/-]{16,}=*)(?![^\s\"'`])"),
-        ("net use", "/user:|/add", rf"\S+[ \t]+(?![/\\*]){VALUE}(?=[ \t]+/(?:user:|add))"),
+        ("net use", "/u|/add", rf"\S+[ \t]+(?![/\\*]){VALUE}(?=[ \t]+/(?:u(?:ser)?:|add))"),
+        ("net use", "/u", rf"/u(?:ser)?:\S+[ \t]+(?:/\S+[ \t]+)*(?![/*]){VALUE}"),
+        ("net user", "", rf"(?<=net user )[^\s/]\S*[ \t]+(?=[^\s/]*\d)(?=[^\s]*[A-Za-z]){VALUE}"),
+        ("security add-|security set-|security unlock-|security create-|security import", "", rf"-[opPw]{_TO}{VALUE}"),
+        ("smbclient", "", rf"//\S+[ \t]+(?!-){VALUE}"),
+        ("qpdf", "", rf"--encrypt[ \t]+{VALUE}"),
+        ("qpdf", "", rf"--encrypt[ \t]+\S+[ \t]+{VALUE}"),
+        ("op item", "concealed", rf"[^\s=]+\[concealed\]={VALUE}"),
+        ("conjur variable", "", rf"-v{_TO}{VALUE}"),
+        ("cargo login|snyk auth", "", r"([\w.+/-]{10,}=*)(?![^\s\"'`])"),
         ("mc ", "alias", rf"alias set(?:[ \t]+\S+){{3}}[ \t]+{VALUE}"),
         ("wpa_passphrase", "", rf"\S+[ \t]+{VALUE}"),
+        ("credstash put|glab variable set|doppler secrets set|cf create-user", "", rf"[\w.-]+[ \t]+(?!-){VALUE}"),
+        ("chamber write", "", rf"\S+[ \t]+\S+[ \t]+{VALUE}"),
         ("rclone ", "obscure", rf"obscure[ \t]+{VALUE}"),
         ("htpasswd|mosquitto_passwd", "",
          rf"-(?:(?=\w*b)\w*n\w*|\w*b\w*[ \t]+(?:-\w+[ \t]+)*[^\s-]\S*)[ \t]+\S+[ \t]+{VALUE}"),
@@ -161,7 +173,7 @@ COMMANDS = tuple(
          r"[\w.-]{0,40}?(?i:sess|sid|auth|token)\w{0,40}=([^\s;\"'`$\\]{6,4096})"),
         ("lftp", "", rf"-u{_TO}[^\s,\"']{{1,64}},{VALUE}"),
         ("sqlplus|expdp|impdp", "", r"[\w.$-]{1,64}/([^\s@\"'/]{3,128})@"),
-        ("ConvertTo-SecureString", "", rf"(?:-String[ \t]+)?{VALUE}"),
+        ("ConvertTo-SecureString|ansible-vault encrypt_string", "", rf"(?:-String[ \t]+)?{VALUE}"),
         ("composer |poetry ", "http-basic.", rf"http-basic\.\S+[ \t]+\S+[ \t]+{VALUE}"),
         ("rabbitmqctl|samba-tool", "",
          rf"(?:add_user|change_password|user (?:create|add|setpassword))[ \t]+\S{{1,64}}[ \t]+{VALUE}"),
@@ -193,12 +205,13 @@ PATTERNS = tuple(
         ("password", "assword", r"assword[^\n]{0,40}[\s;}]{1,9}send (?:-- )?[\"{]([^\"{}\n$]{3,80}?)\\{1,2}[rn]"),
         ("secret", "::add-mask", r"::add-mask::([^\s\"'`$]{4,1024})"),  # of a workflow of GitHub
         # what a command is given instead of a file
-        ("secret", "<<<", r"(?i:secret|passw|passphrase|login|token|kinit|cryptsetup)[^\n]{0,160}?"
+        ("secret", "<<<", r"(?i:secret|passw|passphrase|login|token|kinit|cryptsetup|env add)[^\n]{0,160}?"
          rf"<<<[ \t]{{0,3}}(?:\$(?='))?{VALUE}"),
         # what `echo` pipes to a command that reads a password
-        ("password", "--password-stdin|sudo -s|--passphrase-fd|--with-token|passwd|cryptsetup|kinit|secret create",
+        ("password",
+         "--password-stdin|sudo -s|--passphrase-fd|--with-token|passwd|cryptsetup|kinit|secret |env add|kv put",
          rf"{_PIPED}{VALUE}[ \t]*\|[ \t]*(?:[^\n|;&]{{0,100}}?(?:--password-stdin|sudo -S|--passphrase-fd|--with-token"
-         r"|secret create[ \t][^\n|]{0,200}? -(?![\w-]))"
+         r"|(?:secret create|kv put)[ \t][^\n|]{0,200}?[ =]-(?![\w-])|secret (?:set|put)|env add )"
          r"|(?:(?:sudo|ssh|chroot|docker|podman|kubectl)[ \t](?:[^\n|;&]{0,80}?[ \t])?)?[\"']?(?:/[a-z/]*bin/)?"
          r"(?:(?!chp)[a-z]{0,4}passwd|cryptsetup|kinit)(?![\w./-]))"),
         ("password", "chpasswd", rf"{_PIPED}(?:{_USER_PAIR}|{VALUE})[ \t]*\|[^\n|;&]{{0,100}}?\bchpasswd(?![\w./-])"),
@@ -211,7 +224,7 @@ PATTERNS = tuple(
     )
 )  # fmt: skip
 """(kind, anchors, pattern): what commands take or print, as in `SHAPES`."""
-OF_COMMANDS = frozenset(("secret", "::set-output", "::save-state")).union(
+OF_COMMANDS = frozenset(("secret", "::set-output", "::save-state", "bao kv", "nomad var")).union(
     *(anchors for _, anchors, _ in PATTERNS), *(needed or programs for programs, needed, _ in COMMANDS)
 )
 """The anchors of everything that `core.redaction.commands` finds."""
