@@ -40,6 +40,8 @@ _LOOKERS = frozenset(
     "python json.tool|python3 json.tool".split("|")
 )
 """Programs, alone or with a verb, that only read or set up the shell."""
+_ONLY_TELLS = ("--help", "--version", "--list", "--collect-only", "--dry-run")
+"""Options with which a program only says what it is or would do."""
 INTERPRETERS = frozenset("python python3 node bun".split())
 """Interpreters: without a verb they run a line of code, or a here-document, once."""
 _WITH_VERB = frozenset(
@@ -79,7 +81,7 @@ def steps(command: str) -> list[Step]:
         looks = program in _LOOKERS or f"{program} {verb}" in _LOOKERS or (program in INTERPRETERS and not verb)
         found.append({
             "program": program, "verb": verb, "words": given, "targets": targets, "start": start,
-            "looks": looks or "--help" in given or "--version" in given,
+            "looks": looks or any(word.startswith(_ONLY_TELLS) for word in given),
             "mark": "||" if words[0] in ("if", "elif", "while", "until", "!") else mark,
         })  # fmt: skip
     return found

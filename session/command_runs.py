@@ -6,13 +6,16 @@ Only the outcomes that the client recorded count. When in doubt, a failure count
 
 from __future__ import annotations
 
+import os
+
 from core import TYPE_CHECKING, shell_command, words
 from core.clock import HOUR_MS
-from core.project import OUTSIDE
+from core.names import is_file
+from core.project import OUTSIDE, is_below
 from core.quoting import as_code, clip, one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from core.records import Call, Edit
     from core.shell_command import Step
@@ -38,7 +41,7 @@ def failing(calls: Sequence[Call], edits: Sequence[Edit] = ()) -> Call | None:
     closed: set[str] = set()
     for call in calls[:-61:-1]:  # an older failure is not looked for
         command = call["command"]
-        if not command:
+        if not command or call["outcome"] == "stopped":
             continue
         steps = shell_command.steps(command)
         printed = call["outcome"] == "ok" and call["error"]
@@ -82,7 +85,8 @@ def unrun_line(
 
     `names` shows a file: `file:610-625 name,640, other.go:12 and 2 more files`.
     """
-    ranges = _unrun(edits, calls)
+    session = history.session()
+    ranges = _unrun(edits, calls, (session.get("worktree") or session["folder"]) if session else "")
     parts: dict[str, list[str]] = {}
     most = 3  # ranges of a file
     for file, lines in ranges.items():
@@ -108,19 +112,61 @@ def unrun_line(
     return f"**Edited, not run since:** {listed}" + (f" and {left} more file{'s' * (left > 1)}" if left else "")
 
 
-def _unrun(edits: Sequence[Edit], calls: Sequence[Call]) -> dict[str, list[tuple[int, int]]]:
-    """By file, the lines edited after the last check; prose and files outside the project are left out.
+def _unrun(edits: Sequence[Edit], calls: Sequence[Call], folder: str) -> dict[str, list[tuple[int, int]]]:
+    """By file, the lines edited after its last check; prose and files outside the project are left out.
 
     The file with the most edits comes first.
     """
-    last = next((call["number"] for call in reversed(calls) if is_check(call["command"])), 0)
     found: dict[str, list[tuple[int, int]]] = {}
+    checked: set[str] = set()  # files that a check after the edit names; "" for all files
+    at = len(calls)
     for edit in sorted(edits, key=lambda edit: -edit["number"]):
+        while at and calls[at - 1]["number"] > edit["number"] and "" not in checked:
+            at -= 1
+            checked |= _checked_files(calls[at], folder)
         is_source = not edit["file"].endswith((".md", ".mdx", ".rst", ".txt", ".adoc"))
-        if edit["number"] > last and is_source and not edit["file"].startswith(OUTSIDE):
+        is_checked = "" in checked or any(f"/{edit['file']}".endswith(f"/{file}") for file in checked)
+        if is_source and not is_checked and not edit["file"].startswith(OUTSIDE):
             found.setdefault(edit["file"], []).append((edit["first"], edit["last"]))
     most_first = sorted(found, key=lambda file: -len(found[file]))  # among equals, the last edited file first
     return {file: _joined(found[file]) for file in most_first}
+
+
+def _checked_files(call: Call, folder: str) -> set[str]:
+    """The files that a call checked: those that a linter names, {""} for any other check, none if it did not run.
+
+    A check that failed has run if what it printed names a line or a file; else it was not found, or had no target.
+    A check in a folder outside the project is about something else.
+    """
+    is_known = call["outcome"] != "failed" or (is_failure(call["error"]) and _names_place(call))
+    if not is_known or call["outcome"] == "stopped":
+        return set()
+    files: set[str] = set()
+    at = folder
+    for step in shell_command.steps(call["command"]):
+        if step["program"] == "cd":
+            at = os.path.normpath(os.path.join(at, *step["words"][1:2]))
+        elif _checks_work(step) and (not os.path.isabs(at) or is_below(at, folder) or is_below(folder, at)):
+            named = {word.removeprefix("./") for word in step["words"][1:] if is_file(word) and "=" not in word}
+            is_linter = not subjects_of(step).isdisjoint(("lint", "check", "type"))
+            files |= named if named and is_linter else {""}
+    return files
+
+
+def _names_place(call: Call) -> bool:
+    """Whether what a failed call printed names a line (`a.go:3`), a test in a file, or begins with a file."""
+    error = call["error"].split()
+    is_first = any(is_file(part.partition(":")[0]) and ":" in part for part in error[:1])
+    tests = any("::" in part and is_file(part.partition("::")[0]) for part in error)
+    return is_first or tests or any(line.isdecimal() for _, line in _places_in(f"{call['error']} {call['passage']}"))
+
+
+def _places_in(text: str) -> Iterator[tuple[str, str]]:
+    """The files that a text names, and what follows as their line: `a.go:3:1:`, `a.ts(3,1):`, `(a.go:3)`."""
+    for part in text.split():
+        name, line, *_ = [*part.strip("()").replace("(", ":").replace(",", ":").split(":"), ""]
+        if is_file(name):
+            yield name.rpartition("/")[2], line
 
 
 def is_check(command: str) -> bool:
@@ -129,12 +175,10 @@ def is_check(command: str) -> bool:
 
 
 def is_failure(error: str) -> bool:
-    """Whether an error comes from the work, and not from a missing program or a time limit."""
+    """Whether an error is that of the program itself, and not of its time limit or of a folder that is missing."""
     lower = error.lower()
-    if not lower or lower.startswith(("command timed out", "exec_command failed", "timeout", "[redacted")):
-        return False
-    missing = ("command not found", "cd:", "unknown command", "not recognized as", "no task ", "missing script")
-    return not any(sign in lower for sign in missing)
+    no_run = ("command timed out", "exec_command failed", "timeout", "[redacted")
+    return bool(lower) and not lower.startswith(no_run) and "cd:" not in lower
 
 
 def kind_of(step: Step) -> str:
@@ -157,10 +201,9 @@ def subjects_of(step: Step) -> set[str]:
 
 
 def _changes_failing_line(edit: Edit, error: str) -> bool:
-    """Whether an edit changed the line that an error names: `a.go:3:1:`, `a.ts(3,1):`, `(a.go:3)`."""
-    for part in error.split():
-        name, line, *_ = [*part.strip("()").replace("(", ":").replace(",", ":").split(":"), ""]
-        if name.rpartition("/")[2] == edit["file"].rpartition("/")[2] and line.isdecimal():
+    """Whether an edit changed the line that an error names."""
+    for name, line in _places_in(error):
+        if name == edit["file"].rpartition("/")[2] and line.isdecimal():
             return edit["first"] <= int(line) <= edit["last"]
     return False
 

@@ -143,7 +143,9 @@ class SessionCalls:
             self._has_answered = False
             self._latest = max(self._latest, entry.at or 0)
             self._begin(entry, prompts)
-        elif kind == "result" and not entry.unrun:
+        elif kind == "result" and entry.unrun:
+            self._draft(call_key(entry.call)).outcome = "stopped"
+        elif kind == "result":
             self._has_answered = False
             self._add_result(entry)
         elif kind == "shell":

@@ -129,7 +129,11 @@ def _open_work(history: History, calls: Sequence[Call]) -> list[str]:
     from session import command_runs
 
     ends = ("git commit", "git stash", "git checkout", "git reset", "git restore")
-    done = [call for call in calls if call["outcome"] != "failed" and any(end in call["command"] for end in ends)]
+    done = [
+        call
+        for call in calls
+        if call["outcome"] not in ("failed", "stopped") and any(end in call["command"] for end in ends)
+    ]
     committed = done[-1]["number"] if done else 0
     edits = history.edits()
     uncommitted = [edit for edit in edits if edit["number"] > committed]

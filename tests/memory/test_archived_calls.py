@@ -108,7 +108,7 @@ def test_claude_the_users_reason_for_rejecting_a_call_is_kept(
     run("memory", "archive", str(transcript.path))
     db = store()
     assert prompts(db) == ["mend it", "never force-push!"]
-    assert [(call["outcome"], call["error"]) for call in stored_calls.of_session(db, SESSION)] == [("", "")] * 3
+    assert [(call["outcome"], call["error"]) for call in stored_calls.of_session(db, SESSION)] == [("stopped", "")] * 3
 
 
 def test_claude_a_queued_prompt_is_archived_once(
@@ -271,7 +271,7 @@ def test_pi(run: Run, tmp_path: Path, store: Callable[[], apsw.Connection]) -> N
     assert call_rows(db, "pi-1") == [
         ("read", "warp.ts", "", "ok", ""),
         ("bash", "", "npm test", "failed", "warp.ts(3,1): error TS1: loomState"),
-        ("bash", "", "sleep 9", "", ""),
+        ("bash", "", "sleep 9", "stopped", ""),
         ("todo", "", "", "ok", ""),
         ("todo", "", "", "failed", "no such action"),
     ]

@@ -64,7 +64,6 @@ def test_a_failure_is_closed(later: tuple[str, str]) -> None:
     ("go test ./... | grep FAIL", "failed", "Exit code 1"),
     ("go test ./...; grep -q x y", "failed", "Exit code 1"),
     ("go test ./...", "failed", "Command timed out after 2m 0s"),
-    ("golangci-lint run", "failed", "(eval):1: command not found: golangci-lint"),
     ("cd tides && go test", "failed", "(eval):cd:1: no such file or directory: tides"),
     ("rm tide.txt", "failed", "rm: tide.txt: No such file or directory"),
     ('npx tsx -e "read()"', "failed", "Error: Cannot find module './tide.js'"),
@@ -74,6 +73,11 @@ def test_a_failure_is_closed(later: tuple[str, str]) -> None:
 ])  # fmt: skip
 def test_errors_that_are_not_failures_of_the_work(row: tuple[str, str, str]) -> None:
     assert command_runs.failing(calls(row)) is None
+
+
+def test_a_check_whose_program_is_missing_is_open() -> None:
+    missing = ("golangci-lint run", "failed", "(eval):1: command not found: golangci-lint")
+    assert command_runs.failing(calls(missing, ("golangci-lint run", "stopped"))) is not None
 
 
 def test_a_committed_merge_closes_its_failure() -> None:

@@ -214,6 +214,46 @@ def test_a_note_in_any_script_has_its_commands(run: Run, tmp_path: Path, task: s
     assert task[:20] in run(*shlex.split(query)[1:], env=NOW).out
 
 
+@pytest.mark.parametrize(("command", "output", "failing"), [
+    ("pytest", "Exit code 127\n/bin/bash: line 1: pytest: command not found", True),
+    ("python -m pytest", "Exit code 1\n/usr/bin/python: No module named pytest", True),
+    ("pytest -q", "Exit code 5\nno tests ran in 0.01s", True),
+    ("pytest -q tests/test_gone.py", "Exit code 4\nERROR: file or directory not found: tests/test_gone.py", True),
+    ("npm test", 'Exit code 1\nnpm error Missing script: "test"', True),
+    ("make test", "Exit code 2\nmake: *** No rule to make target 'test'.  Stop.", True),
+    ("cargo test", "Exit code 101\nerror: could not find `Cargo.toml` in `/x` or any parent directory", True),
+    ("docker build .", "Exit code 1\nERROR: failed to solve: no such host", True),
+    ("pytest -q", "Command timed out after 2m 0.0s", False),
+    ("pytest -q", "The user doesn't want to proceed with this tool use. The tool use was rejected", False),
+    ("pytest --collect-only -q", "", False),
+    ("cd /other && pytest", "", False),
+    ("cd ../other && make check", "", False),
+    ("ruff check src/quay.py", "Exit code 1\nsrc/quay.py:1:1: F401 x", True),
+    ("npx eslint src/quay.ts", "", False),
+])  # fmt: skip
+def test_a_check_that_did_not_run_leaves_the_edit_unrun(
+    run: Run, tmp_path: Path, command: str, output: str, failing: bool
+) -> None:
+    transcript = session(tmp_path / f"{SESSION}.jsonl")
+    transcript.used("last", "Bash", output or "fine", failed=bool(output), command=command)
+    note = compacted(run, transcript.path).splitlines()
+    assert "**Edited, not run since:** tide_import.py:45-46" in note
+    assert any(line.startswith(f"**Failing:** `{command}`: ") for line in note) is failing
+
+
+@pytest.mark.parametrize(("command", "output"), [
+    ("pytest", ""), ("pytest tests/test_other.py", ""), ("cd src && pytest", ""), (f"cd {CWD}/src && make", ""),
+    ("ruff check src/tide_import.py", ""), ("ruff check tide_import.py", "Exit code 1\ntide_import.py:1:1: F401 x"),
+    ("pytest", "Exit code 1\nFAILED tests/test_import.py::test_waits - assert 4.0 == 2"),
+    ("make lint", "Exit code 2\nsrc/quay.py:2: E1 bad\nmake: *** [lint] Error 1"),
+])  # fmt: skip
+def test_a_check_that_ran_clears_the_edit(run: Run, tmp_path: Path, command: str, output: str) -> None:
+    transcript = session(tmp_path / f"{SESSION}.jsonl")
+    transcript.used("last", "Bash", output or "fine", failed=bool(output), command=command)
+    note = compacted(run, transcript.path)
+    assert "**Task:**" in note and "Edited, not run since" not in note
+
+
 def test_printed_queries_of_the_note_run(run: Run, path: Path) -> None:
     text = compacted(run, path)
     by_file, by_request = [part for part in text.split("`") if part.startswith("joelclaw recall ")]
