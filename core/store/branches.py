@@ -6,8 +6,8 @@ client notes what was taken back. Whatever was said in between is abandoned, unt
 A mark tells how far a session was stored up to an entry: the number of the last call and the row of the last episode,
 which both only grow along a transcript. What the archive knew from a fork is moved behind what came before it in the
 session's own transcript (see `unplaced`). A rewind is a pair of marks: the end of the transcript at that
-time, and the entry that the user went back to. The live branch is what these leave: up to the last rewind's target, in
-the part before it up to the target of that part's own rewind, and so on.
+time, and the entry that the user went back to. Read the rewinds backwards: what follows the last one is live, before
+it only what comes before its target, and so on.
 
 An abandoned episode has the tag `abandoned`, an abandoned call a column. Functions that write belong inside the
 caller's transaction.
@@ -20,7 +20,7 @@ from core.store import calls, documents, sessions
 from core.store.sqlite import ALL, LISTED, row_range
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from typing import Any
 
     import apsw
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     """The number of the last call and the row of the last episode up to an entry."""
     Rewind = tuple[Mark, Mark]
     """Where the transcript ended, and the mark that the user went back to."""
+    Stored = tuple["Node", list[int], list[int]]
 
 START = (0, 0)
 
@@ -47,8 +48,8 @@ class Node:
     __slots__ = ("calls", "episodes", "id", "is_content", "is_prompt", "is_root", "parent", "rewound_to", "turns")
 
     def __init__(self, identifier: str, parent: str | None, *, is_content: bool, is_root: bool) -> None:
-        self.id = _number(identifier)
-        self.parent = None if parent is None else _number(parent)  # None if the order of the lines counts
+        self.id = _hash_of(identifier)
+        self.parent = None if parent is None else _hash_of(parent)  # None if the order of the lines counts
         self.is_content = is_content  # else it may be the first after a rewind, in front of the prompt
         self.is_root = is_root  # it has no parent, but earlier entries have
         self.is_prompt = False
@@ -88,32 +89,39 @@ def follow(
     at, leaf = ends
     found = rewinds(db, session)
     known = len(found)
-    names = [name for node in nodes for name in node.episodes]
-    rows = _numbers_of(db, "SELECT id, rowid FROM document WHERE session_id = ?2 AND id", names, session)
-    keys = [key for node in nodes for key in node.calls]
-    numbers = _numbers_of(db, "SELECT key, number FROM call WHERE session_id = ?2 AND key", keys, session)
-    for node in nodes:
+    for node, numbers, rows in _with_stored(db, session, nodes):
         parent = START if node.is_root and node.is_prompt else _mark_of(db, session, node.parent or 0)
-        behind = parent if parent is not None and parent < leaf else None
+        earlier = parent if parent is not None and parent < leaf else None
         if node.turns or node.rewound_to:
             target = _taken_back(db, session, node, found)
         else:
-            target = behind if node.is_prompt else None
+            target = earlier if node.is_prompt else None
         if target is not None and (at, target) not in found:
             found.append((at, target))
-        calls_of_node = [numbers[key] for key in node.calls if key in numbers]
-        rows_of_node = [rows[name] for name in node.episodes if name in rows]
-        at = (max([at[0], *calls_of_node]), max([at[1], *rows_of_node]))
+        at = (max([at[0], *numbers]), max([at[1], *rows]))
         if node.id or node.parent is None:
             leaf = at
-        if node.id or (node.is_prompt and rows_of_node):  # a prompt without an id counts for `turns`
-            mark = at if behind is None or node.is_content or not node.id else behind
-            values = (session, node.id or -max(rows_of_node), *mark, node.is_prompt)
+        if node.id or (node.is_prompt and rows):  # a prompt without an id counts for `turns`
+            # An entry without content may come between the rewind and its prompt. It takes the mark of its parent, so
+            # that the prompt, whose parent it is, still goes back.
+            mark = earlier if earlier is not None and node.id and not node.is_content else at
+            values = (session, node.id or -max(rows), *mark, node.is_prompt)
             db.execute("INSERT OR REPLACE INTO node VALUES (?, ?, ?, ?, ?)", values)
     if len(found) > known:
         db.execute("UPDATE session SET branches = ? WHERE id = ?", (json_text.dumps(found), session))
         mark_abandoned(db, session)
     return at, leaf, len(found) > known
+
+
+def _with_stored(db: apsw.Connection, session: str, nodes: Sequence[Node]) -> Iterator[Stored]:
+    """Each node with the numbers of its calls and the rows of its episodes that are stored."""
+    keys = json_text.dumps([key for node in nodes for key in node.calls])
+    query = f"SELECT key, number FROM call WHERE session_id = ? AND key IN {LISTED}"
+    numbers = dict(db.execute(query, (session, keys)))
+    names = json_text.dumps([name for node in nodes for name in node.episodes])
+    rows = dict(db.execute(f"SELECT id, rowid FROM document WHERE session_id = ? AND id IN {LISTED}", (session, names)))
+    for node in nodes:
+        yield node, [*filter(None, map(numbers.get, node.calls))], [*filter(None, map(rows.get, node.episodes))]
 
 
 def session_with(db: apsw.Connection, name: str) -> str:
@@ -122,13 +130,13 @@ def session_with(db: apsw.Connection, name: str) -> str:
         "SELECT session.id FROM session LEFT JOIN node ON session_id = session.id AND node.id = ?1"
         " WHERE updated_at <> ?2 AND (session.id = ?3 OR node.id) ORDER BY kind = 'fork', updated_at LIMIT 1"
     )
-    return str(db.execute(query, (_number(name), sessions.FORGOTTEN, name)).get or "")
+    return str(db.execute(query, (_hash_of(name), sessions.FORGOTTEN, name)).get or "")
 
 
 def _taken_back(db: apsw.Connection, session: str, node: Node, found: Sequence[Rewind]) -> Mark | None:
     """The mark to which a client notes that the user went back; None if it is unknown."""
     if node.rewound_to:
-        first = _mark_of(db, session, _number(node.rewound_to))
+        first = _mark_of(db, session, _hash_of(node.rewound_to))
         if first is None:
             return None
     else:
@@ -146,7 +154,7 @@ def _taken_back(db: apsw.Connection, session: str, node: Node, found: Sequence[R
     return target
 
 
-def _number(identifier: str) -> int:
+def _hash_of(identifier: str) -> int:
     return int(words.fingerprint(identifier)[:15], 16) if identifier else 0
 
 
@@ -157,17 +165,13 @@ def _mark_of(db: apsw.Connection, session: str, node: int) -> Mark | None:
     return (int(row[0]), int(row[1])) if row else None
 
 
-def _numbers_of(db: apsw.Connection, query: str, names: Sequence[str], *values: str) -> dict[str, int]:
-    return dict(db.execute(f"{query} IN (SELECT value FROM json_each(?1))", (json_text.dumps(list(names)), *values)))
-
-
 def live_ranges(rewinds: Sequence[Rewind], end: Mark = (ALL, ALL)) -> list[tuple[Mark, Mark]]:
     """The ranges of marks on the branch that ends at a mark, else on the live branch, each without its first mark."""
     ranges: list[tuple[Mark, Mark]] = []
-    for begin, target in reversed(rewinds):
-        if begin < end:
-            ranges.append((begin, end))
-            end = target
+    for left_at, back_at in reversed(rewinds):
+        if left_at < end:
+            ranges.append((left_at, end))
+            end = back_at
     return [*ranges, (START, end)]
 
 

@@ -41,7 +41,7 @@ class CallDraft:
         self.at = at
         self.project = ""
         self.is_moved = False  # it had another number
-        self.is_late = True  # it was called in an earlier piece, as far as is known
+        self.is_begun = False  # this piece has the call itself, not only its result
         self.tool = ""
         self.file = ""  # that it works on
         self.command = ""
@@ -57,7 +57,7 @@ class CallDraft:
 
     def begin(self, call: Entry) -> None:
         """Note what is called."""
-        self.is_late = False
+        self.is_begun = True
         is_plain = call.tool.isidentifier() and len(call.tool) <= 30  # which is no secret
         self.tool = (call.tool if is_plain else start(call.tool, 100)) or "tool"
         target = call.target
@@ -85,7 +85,7 @@ class CallDraft:
             from memory.archive.error_cause import error_line
 
             self.error = error_line(text.replace(f"{self.folders[0]}/", "") if self.folders else text)
-        elif outcome == "ok" and (self.is_late or self.command) and ("fail" in text.lower() or "# " in text):
+        elif outcome == "ok" and (not self.is_begun or self.command) and ("fail" in text.lower() or "# " in text):
             from memory.archive.error_cause import verdict_line
 
             self.error = verdict_line(text)
@@ -114,11 +114,11 @@ class SessionCalls:
     def __init__(self, pending: dict[str, str], folder: str, *, is_copy: bool = False) -> None:
         self._is_copy = is_copy
         self.project = ""  # of the entries that are added
-        self.unplaced: dict[str, int] = {}  # calls that their session may have in another order, and their nodes
+        self.unplaced: dict[str, int] = {}  # calls that a fork may have archived in another order, and their nodes
         self._pending = Pending(pending)
-        self._last_before = self.last_call
-        self._latest = 0  # time of the last message
-        self._ended = 0  # time of the last end of a turn
+        self._last_call_before = self.last_call
+        self._last_spoke_at = 0  # ms
+        self._turn_ended_at = 0  # ms
         self._has_answered = True  # after its last call; the end of a turn without an answer is none
         self._events: list[tuple[CallDraft | Entry, int]] = []  # with the prompts before each
         self._drafts: dict[str, CallDraft] = {}
@@ -138,10 +138,10 @@ class SessionCalls:
         kind = entry.kind
         if kind in ("prompt", "answer") and entry.text:
             self._has_answered = kind == "answer"
-            self._latest = max(self._latest, entry.at or 0)
+            self._last_spoke_at = max(self._last_spoke_at, entry.at or 0)
         elif kind == "call":
             self._has_answered = False
-            self._latest = max(self._latest, entry.at or 0)
+            self._last_spoke_at = max(self._last_spoke_at, entry.at or 0)
             self._begin(entry, prompts)
         elif kind == "result" and entry.unrun:
             self._draft(call_key(entry.call)).outcome = "stopped"
@@ -160,7 +160,7 @@ class SessionCalls:
                 self._end_part(entry)
         elif kind == "turn_end":
             if self._has_answered or not entry.is_stop:
-                self._ended = entry.at or 0
+                self._turn_ended_at = entry.at or 0
         elif kind in ("plan", "compaction") or (kind == "summary" and entry.text):
             self._events.append((entry, prompts))
 
@@ -222,7 +222,7 @@ class SessionCalls:
         draft.project = self.project
         draft.begin(call)
         known = self._drafts.get(draft.key)
-        if known is not None and not known.is_late:  # a result in front of its call belongs to another call
+        if known is not None and known.is_begun:  # a result in front of its call belongs to another call
             return
         self._drafts[draft.key] = draft
         self._events.append((draft, prompts))
@@ -251,7 +251,7 @@ class SessionCalls:
         process = call_key(shown_process)
         asked = self._pending.pop("asks", draft.key)
         printed = self._pending.pop("prints", draft.key) or (self._pending.get("prints", asked) if asked else "")
-        if printed and (draft.is_late or asked):
+        if printed and (not draft.is_begun or asked):
             command, _, path = printed.rpartition("\n")
             draft.printing = (command, path)
         if asked:
@@ -295,7 +295,7 @@ class SessionCalls:
             now: ms since the epoch.
         """
         identifier = session["id"]
-        if not (self._events or prompts or self._ended or session.get("parent")):
+        if not (self._events or prompts or self._turn_ended_at or session.get("parent")):
             return 0
         # a copy counts no prompts, and says nothing about the present plan
         is_known_copy = self._is_copy and session["calls"] > 0
@@ -304,16 +304,16 @@ class SessionCalls:
             session["prompts"], session["plan"] = 0, []
             session.pop("plan_at", None)
         before, number = session["calls"], 0
-        if self._last_before and (last := stored_calls.by_key(db, identifier, self._last_before)) is not None:
+        if self._last_call_before and (last := stored_calls.by_key(db, identifier, self._last_call_before)) is not None:
             number = last["number"]
         places = SessionPlaces(db, identifier, session["folder"])
         names = _Names(db, session, [event for event, _ in self._events if isinstance(event, CallDraft)])
         for event, prompts_before in self._events:
             if isinstance(event, CallDraft):
                 if node := self.unplaced.get(event.key):
-                    _place(db, session, names, event, (number, node))
+                    _move(db, session, names, event, (number, node))
                 stored = _store_call(db, session, names, places, event)
-                number = number if event.is_late else stored
+                number = stored if event.is_begun else number
             elif event.kind == "plan" and is_known_copy:
                 continue
             elif event.kind == "plan":
@@ -327,9 +327,9 @@ class SessionCalls:
         stored_calls.save_names(db, identifier, names.changed.values())
         places.save()
         session["prompts"] += prompts
-        session["ended_at"] = max(session.get("ended_at", 0), self._ended)
+        session["ended_at"] = max(session.get("ended_at", 0), self._turn_ended_at)
         # a transcript may be read long after it was written
-        session["updated_at"] = max(session["updated_at"], self._latest) or now
+        session["updated_at"] = max(session["updated_at"], self._last_spoke_at) or now
         sessions.save(db, session)
         return session["calls"] - before
 
@@ -344,7 +344,7 @@ def part_key(script: str, number: int) -> str:
     return script if number < 2 else call_key(f"{script}#{number}")
 
 
-def _place(db: apsw.Connection, session: Session, names: _Names, draft: CallDraft, place: tuple[int, int]) -> None:
+def _move(db: apsw.Connection, session: Session, names: _Names, draft: CallDraft, place: tuple[int, int]) -> None:
     """Move a call of a node behind another call, if it is stored in front of it as a fork had it."""
     call = stored_calls.by_key(db, session["id"], draft.key)
     after, node = place
@@ -361,7 +361,7 @@ def _place(db: apsw.Connection, session: Session, names: _Names, draft: CallDraf
 def _store_call(db: apsw.Connection, session: Session, names: _Names, places: SessionPlaces, draft: CallDraft) -> int:
     """Store a new call, or the outcome of a stored call; returns its number, 0 if the call is unknown."""
     call = stored_calls.by_key(db, session["id"], draft.key)
-    if call is None and draft.is_late:
+    if call is None and not draft.is_begun:
         return 0
     if call is not None and call["outcome"] == stored_calls.FORGOTTEN:
         return call["number"]
@@ -397,7 +397,7 @@ def _note_places(
     places: SessionPlaces, session: Session, draft: CallDraft, call: Call | None, *, with_output: bool
 ) -> None:
     """Record what a call edited and, with its output, the lines that it showed."""
-    file, command = (call["file"], call["command"]) if draft.is_late and call else (draft.file, draft.command)
+    file, command = (draft.file, draft.command) if draft.is_begun or not call else (call["file"], call["command"])
     number = call["number"] if call else session["calls"] + 1
     if draft.hunks and draft.outcome != "failed":
         for hunk in draft.hunks:

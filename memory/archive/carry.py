@@ -49,41 +49,41 @@ class TypedAhead:
     For example, the client writes `enqueue "run the tests"`, and then any of these:
 
     - `remove`: the model gets the text in the middle of the turn. It becomes a message now. Newer versions then also
-      write it as an ordinary prompt, which is not archived again: `given` remembers its fingerprint.
+      write it as an ordinary prompt, which is not archived again: `handed` remembers its fingerprint.
     - `dequeue`: the ordinary prompt follows and is archived as such.
-    - the ordinary prompt, and `remove` only afterwards. The text in `waiting` becomes "", so that nothing is archived
+    - the ordinary prompt, and `remove` only afterwards. The text in `queue` becomes "", so that nothing is archived
       a second time.
     - `popAll`: the user took everything back.
 
     A client also queues its own notices; their text is "".
     """
 
-    def __init__(self, waiting: list[str], given: list[str]) -> None:
-        self.waiting = waiting  # texts, the oldest first; the last twenty
-        self.given = given  # fingerprints; the last twenty
+    def __init__(self, queue: list[str], handed: list[str]) -> None:
+        self.queue = queue  # texts, the oldest first; the last twenty
+        self.handed = handed  # fingerprints; the last twenty
 
     def follow(self, operation: str, text: str) -> str:
         """Apply an operation; returns the text that becomes a message by it, or ""."""
         if operation == "enqueue":
-            self.waiting.append(texts.bounded(text))
-            del self.waiting[:-20]
+            self.queue.append(texts.bounded(text))
+            del self.queue[:-20]
         elif operation == "popAll":
-            self.waiting.clear()
-        elif self.waiting and (first := self.waiting.pop(0)) and operation == "remove":
+            self.queue.clear()
+        elif self.queue and (first := self.queue.pop(0)) and operation == "remove":
             is_repeated = self.note_prompt(first)  # typed twice, it is archived once
-            self.given.append(words.fingerprint(first))
-            del self.given[:-20]
+            self.handed.append(words.fingerprint(first))
+            del self.handed[:-20]
             return "" if is_repeated else first
         return ""
 
     def note_prompt(self, text: str) -> bool:
         """Note that the model has a prompt; returns whether it was archived before, so that this is the second time."""
         fingerprint = words.fingerprint(text)
-        if fingerprint in self.given:
-            self.given.remove(fingerprint)
+        if fingerprint in self.handed:
+            self.handed.remove(fingerprint)
             return True
-        if text in self.waiting:
-            self.waiting[self.waiting.index(text)] = ""
+        if text in self.queue:
+            self.queue[self.queue.index(text)] = ""
         return False
 
 
@@ -98,8 +98,8 @@ class Carry:
         self.mark: Mark = branches.START  # of the last entry
         self.leaf: Mark = branches.START  # of the last entry in the tree
         self.parents = False  # entries name their parent
-        self.queue: list[str] = []  # as `TypedAhead.waiting`
-        self.handed: list[str] = []  # as `TypedAhead.given`
+        self.queue: list[str] = []  # of `TypedAhead`
+        self.handed: list[str] = []  # of `TypedAhead`
         # of sessions that may not be archived yet, by their id or an entry: the text, and whether the user chose it
         self.titles: dict[str, list[Any]] = {}
         self.work: dict[str, str] = {}  # what `SessionCalls` carries

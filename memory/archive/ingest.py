@@ -261,7 +261,7 @@ class _Reader:
     def continued_from(self, position: Position | None) -> tuple[int, str]:
         """The offset and the carry (JSON) of a stored position.
 
-        If the file is shorter or another now, it is read again, without what it copied from another file.
+        If the file was cut or replaced, reading starts over, behind the lines that a fork repeats.
         """
         if position is not None:
             offset, head, carry = position

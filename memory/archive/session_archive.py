@@ -21,7 +21,7 @@ from memory.archive.texts import clean_name, identifier_of
 from recall.vectors import document_vector
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     import apsw
 
@@ -94,7 +94,7 @@ class SessionArchive:
             piece.carry.mark, piece.carry.leaf, piece.is_rewound = branches.follow(
                 self.db, self.session, piece.nodes, (piece.carry.mark, piece.carry.leaf)
             )
-            self.name_sessions(piece.carry)
+            self.name_sessions(piece.carry, piece.titles)
             carry = piece.carry.to_json()
             if before != (piece.end, head, carry):
                 sessions.save_transcript_position(self.db, source, piece.end, head, carry, self._origin.now)
@@ -142,12 +142,13 @@ class SessionArchive:
                 last = documents.insert(self.db, document, vector, signatures=self._vectors)
                 added += 1
                 continue
-            updated += self._update(older, document, vector)
+            if older["collection"] == COLLECTION and (own := self._taken_over(older, document, vector)):
+                updated += self._extend(own, document, vector)
             if node := piece.calls.unplaced.get(document["id"]):
-                last = max(last, self._place(document["id"], vector, last, node))
+                last = max(last, self._move_behind(document["id"], vector, last, node))
         return added, updated
 
-    def _place(self, identifier: str, vector: bytes, after: int, node: int) -> int:
+    def _move_behind(self, identifier: str, vector: bytes, after: int, node: int) -> int:
         """Move an episode of a node behind a row, if it is stored in front of it as a fork had it; returns its row."""
         turn = documents.by_id(self.db, identifier)
         if turn is None or turn["session_id"] != self.session or turn["forgotten_at"] is not None:
@@ -163,24 +164,27 @@ class SessionArchive:
         at, text = message["created_at"], message["text"]
         return None if text.startswith(with_own_id) else documents.by_time(self.db, at, text, COLLECTION)
 
-    def _update(self, older: Document, newer: Document, vector: bytes) -> bool:
-        """Extend a stored episode, take it back from a fork, or note that another session has it, too.
+    def _taken_over(self, older: Document, newer: Document, vector: bytes) -> Document | None:
+        """A stored episode of this session, which takes it back from a fork; None if it stays with another session.
 
-        Reading a transcript again removes nothing. Returns whether the episode changed.
+        What that other session has, too, is noted.
         """
-        stored = older["session_id"]
-        if older["collection"] != COLLECTION:
-            return False
-        if stored not in ("", self.session):
-            if not self._fork:
-                if self._renames_copies:  # ids rise with the time
-                    self._forks.append((self.session, stored) if older["id"] < newer["id"] else (stored, self.session))
-                self.shared.append((older["id"], stored, self.session, newer["context"]))
-            if stored != self._fork and self.session not in sessions.ancestors(self.db, stored):
-                return False
-            older = {**older, "context": newer["context"]}
-            sessions.give_episode(self.db, older, self.session, vector, signatures=self._vectors)
-            older["session_id"] = self.session
+        other = older["session_id"]
+        if other in ("", self.session):
+            return older
+        if not self._fork:
+            if self._renames_copies:  # ids rise with the time
+                self._forks.append((self.session, other) if older["id"] < newer["id"] else (other, self.session))
+            self.shared.append((older["id"], other, self.session, newer["context"]))
+        if other != self._fork and self.session not in sessions.ancestors(self.db, other):
+            return None
+        taken: Document = {**older, "context": newer["context"]}
+        sessions.give_episode(self.db, taken, self.session, vector, signatures=self._vectors)
+        taken["session_id"] = self.session
+        return taken
+
+    def _extend(self, older: Document, newer: Document, vector: bytes) -> bool:
+        """Add to a stored episode what is new in it, and remove nothing; returns whether it changed."""
         keeps = older["text"].startswith(newer["text"]) and not newer["text"].startswith(sessions.TITLE)
         text = older["text"] if keeps else newer["text"]
         context = newer["context"] if newer["context"].startswith(older["context"]) else older["context"]
@@ -209,11 +213,14 @@ class SessionArchive:
         session["folders"] = list(together)[:MAX_FOLDERS]
         return session
 
-    def name_sessions(self, carry: Carry) -> None:
-        """Store titles that were kept, of sessions that have no such title from their own transcript."""
-        for name, (text, by_user) in list(carry.titles.items()):
-            if session := branches.session_with(self.db, name):
-                del carry.titles[name]
+    def name_sessions(self, carry: Carry, names: Iterable[str]) -> None:
+        """Store these of the titles that are kept, if they are of sessions without one from their own transcript.
+
+        A hook tries a title once, as looking for an entry in all sessions takes time; later, `name_others` does.
+        """
+        for name in names:
+            if name in carry.titles and (session := branches.session_with(self.db, name)):
+                text, by_user = carry.titles.pop(name)
                 known = documents.by_id(self.db, sessions.title_id(session, by_user=True))
                 if session == self.session or not (known or (not by_user and sessions.title(self.db, session))):
                     self.name(session, text, by_user=by_user)
@@ -229,7 +236,7 @@ class SessionArchive:
             if older is None:
                 documents.insert(self.db, document, vector, signatures=self._vectors)
             elif older["text"]:  # else it was purged
-                archive._update(older, document, vector)
+                archive._extend(older, document, vector)
 
     def document(self, message: Message) -> tuple[Document, bytes]:
         """A message as a document, with its vector."""
@@ -249,7 +256,7 @@ def name_others(db: apsw.Connection, *, now: int, vectors: bool) -> None:
         archive = SessionArchive(db, Origin("", "", "", now=now, vectors=vectors))
         with sqlite.transaction(db):
             if sessions.transcript_position(db, source) == (offset, head, text):
-                archive.name_sessions(carry)
+                archive.name_sessions(carry, [*carry.titles])
                 sessions.save_transcript_position(db, source, offset, head, carry.to_json(), now)
 
 
@@ -273,6 +280,7 @@ class Piece:
         self.changed: dict[str, Message] = {}  # by id, the messages that are new or say more than before
         self.ready: list[tuple[Document, bytes]] = []  # the same as documents, with their vectors
         self.prompts = 0  # new ones
+        self.titles: dict[str, None] = {}  # that it adds to those of the carry
         self.nodes: list[branches.Node] = []
         self.is_rewound = False  # the user went back in it
         self.folders: dict[str, None] = {}
@@ -287,8 +295,21 @@ class Piece:
 
         A copied line still is a node of the fork's tree.
         """
-        if owner and owner not in self.copies and owner != clean_name(owner):
-            owner = ""
+        if owner and owner not in self.copies and owner == clean_name(owner):  # else it looks like a secret
+            self.copies[owner] = Piece(self.archive.of(owner), "", is_copy=True)
+        owner = owner if owner in self.copies else ""
+        self._note_origin(head, owner, is_tree=is_tree)
+        self._begin_node(head, is_tree=is_tree)
+        piece = self.copies[owner] if owner else self
+        if head.folder:
+            if head.remote:
+                self.archive.note_remote(head.folder, head.remote)
+            piece.carry.folder = head.folder
+            piece.folders[head.folder] = None
+        return piece
+
+    def _note_origin(self, head: Entry, owner: str, *, is_tree: bool) -> None:
+        """Note who began the session, and until when it is a copy of its parent's, as far as a line says so."""
         if head.session in ("", self._session):  # else it is a copy of its parent's
             if head.parent_session not in ("", self.carry.parent):  # to redact it takes time
                 self.carry.parent = clean_name(head.parent_session) or self.carry.parent
@@ -298,6 +319,9 @@ class Piece:
             self.carry.kind = "fork"
         if owner and owner == self.carry.parent:
             self.forked_at = max(self.forked_at, head.at or 0)
+
+    def _begin_node(self, head: Entry, *, is_tree: bool) -> None:
+        """Begin the node of a line in the session's tree; without a tree, the order of the lines counts."""
         content = ("prompt", "answer", "call", "result", "shell", "compaction", "summary")
         is_root = is_tree and bool(head.id) and not head.parent and self.carry.parents
         parent = head.parent if is_tree else None
@@ -307,15 +331,6 @@ class Piece:
         self.carry.parents |= bool(head.parent)
         if not head.is_side:
             self.nodes.append(node)
-        if owner and owner not in self.copies:
-            self.copies[owner] = Piece(self.archive.of(owner), "", is_copy=True)
-        piece = self.copies[owner] if owner else self
-        if head.folder:
-            if head.remote:
-                self.archive.note_remote(head.folder, head.remote)
-            piece.carry.folder = head.folder
-            piece.folders[head.folder] = None
-        return piece
 
     def add(self, entry: Entry, line: bytes = b"", number: int = 0) -> None:
         """Add the `number`th entry of a line."""
@@ -345,7 +360,9 @@ class Piece:
         """Keep a title, if it is of another session, perhaps an earlier one, until the store has that."""
         text, by_user = texts.one_line(title.text, 200), title.origin == "user"
         if title.parent or title.session not in ("", self._session):
-            self.carry.titles[clean_name(title.parent or title.session)] = [text, by_user]
+            name = clean_name(title.parent or title.session)
+            self.carry.titles[name] = [text, by_user]
+            self.titles[name] = None
             if len(self.carry.titles) > 20:
                 del self.carry.titles[next(iter(self.carry.titles))]
         elif text:

@@ -87,7 +87,10 @@ def clean_name(text: str) -> str:
 
 
 def identifier_of(entry: Entry, session: str, line: bytes, number: int) -> str:
-    """The message's own id, or a hash if it has none or if the id is long or looks like a secret."""
+    """The id of a message: its own, or a hash if it has none or if that is long or looks like a secret.
+
+    The id of a note is a hash of its text.
+    """
     given = entry.stable_id
     if entry.origin:  # clients may write it twice
         if entry.origin == "subagent" and len(entry.text) > 200:  # a report, which a fork may have copied
