@@ -244,8 +244,8 @@ class Client:
         return [(os.path.join(self.home(), folder), name) for folder, _, name in parts]
 
     def continued(self, _path: str, _begin: bytes) -> tuple[str, str, int] | None:
-        """What a transcript continues that the client began when the user went back: the session, the id with which the
-        name of the file ends that the user went back to, and the bytes of it that were kept. `_begin`: its first lines.
+        """What a file continues without a copy of it, as its first lines say: the session, if the user went back in it,
+        "" if this is a fork; the id with which the name of the other file ends; and how many bytes of that count.
         """
         return None
 

@@ -253,7 +253,9 @@ class _Reader:
         self.has_no_ids = bool(self._client.copied_types)
         self._is_named_by_session = self._client.named_by_file and name == origin.session
         self._admission = _admission(origin, read)
-        self._skipped: Entry | None = None  # the first entry of a transcript that is read from behind its copies
+        self._skipped: Entry | None = (
+            None  # the first entry, if the reading begins behind it; its time is that of the fork
+        )
         # of a transcript that goes on in this file since the user went back
         self.parts_before: list[str] = []  # its files before this, the oldest first
         self._left = ("", 0)  # the file that the user went back to, and how far it was kept
@@ -268,13 +270,19 @@ class _Reader:
             if offset > 0 and self._read.read(1, offset - 1) == b"\n" and self.head(offset) == head:
                 return offset, carry
         offset = 0
-        if self._begins_with(self._client.fork_marks):
-            offset, self._skipped = _end_of_copies(self._read, self.path, self._client)
         if continued := self._client.continued(self.path, self._read.read(PIECE_BYTES, 0)):
             session, left, end = continued
-            names = {_end_of_name(path): path for path in _transcripts_of(session, self.path, self._client, "*")}
-            self.parts_before = [names[name] for name in sorted(names) if name < _end_of_name(self.path)]
-            self._left = (names.get(left, ""), end)
+            known = _transcripts_of(session or left, self.path, self._client, "*" if session else "")
+            names = {_end_of_name(path): path for path in known}
+            offset, self._skipped = _first_entry(self._read, self._client)
+            self._skipped.at = 0
+            if session:
+                self.parts_before = [names[name] for name in sorted(names) if name < _end_of_name(self.path)]
+                self._left = (names.get(left, ""), end)
+            elif left in names:
+                self._skipped.at = _time_before(names[left], end)
+        elif self._begins_with(self._client.fork_marks):
+            offset, self._skipped = _end_of_copies(self._read, self.path, self._client)
         return offset, ""
 
     def first_taken_back(self) -> Entry | None:
@@ -397,15 +405,20 @@ def _admission(origin: Origin, read: Source | None = None) -> Admission | None:
     return Admission(known, origin, clients.by_name(origin.agent), read) if is_needed else None
 
 
+def _first_entry(read: Source, client: Client) -> tuple[int, Entry]:
+    """The offset after the first line of a transcript, and its entry."""
+    line, end = next(iter(content.read_lines(read, 0, PIECE_BYTES)), (b"", 0))
+    return end, next(iter(clients.entries_of(client, content.parsed(line) or {})), Entry("node"))
+
+
 def _end_of_copies(read: Source, path: str, client: Client) -> tuple[int, Entry | None]:
     """The offset after the lines with which a fork repeats its parent's transcript, 0 if it repeats none; its first
     entry, with the time of the last of these lines.
 
     This is for a client whose entries have no ids. A line of the parent that is younger than the fork is no original.
     """
-    first, _ = next(iter(content.read_lines(read, 0, PIECE_BYTES)), (b"", 0))
-    heads = clients.entries_of(client, content.parsed(first) or {})[:1]
-    parent = heads[0].copied_from if heads else ""
+    _, head = _first_entry(read, client)
+    parent = head.copied_from
     is_other = parent and parent not in os.path.basename(path)
     original = next(_transcripts_of(parent, path, client), "") if is_other else ""
     if not original:
@@ -415,8 +428,8 @@ def _end_of_copies(read: Source, path: str, client: Client) -> tuple[int, Entry 
     except OSError:
         return 0, None
     with other:
-        end, began = 0, heads[0].at or 0
-        heads[0].at = 0
+        end, began = 0, head.at or 0
+        head.at = 0
         theirs = _history(other, client)
         for _, payload, line_end in _history(read, client):
             # A subagent gets no calls, no thoughts, and perhaps only the last turns of its parent; no fork needs to
@@ -424,8 +437,8 @@ def _end_of_copies(read: Source, path: str, client: Client) -> tuple[int, Entry 
             at = next((at for at, original, _ in theirs if original == payload), None)
             if at is None or at > began:
                 break
-            end, heads[0].at = line_end, at
-        return end, heads[0]
+            end, head.at = line_end, at
+        return end, head
 
 
 def _transcripts_of(session: str, path: str, client: Client, rest: str = "") -> Iterator[str]:
@@ -440,6 +453,17 @@ def _transcripts_of(session: str, path: str, client: Client, rest: str = "") -> 
         name = pattern.replace("*", f"*{escape(session)}{rest}") + "*"
         places = [f"{escape(os.path.dirname(path))}/{name}", *places, f"{escape(folder)}/**/{name}"]
     return (match for place in places for match in iglob(place, recursive=True))
+
+
+def _time_before(path: str, end: int) -> int:
+    """The time (ms) of the last line before an offset of a transcript, 0 if it is unknown."""
+    try:
+        with sources.open_source(path) as read:
+            begin = max(0, end - PIECE_BYTES)
+            lines = read.read(end - begin, begin).splitlines()
+    except (OSError, ValueError):
+        return 0
+    return content.parse_timestamp((content.parsed(lines[-1]) or {}).get("timestamp") if lines else None) or 0
 
 
 def _end_of_name(path: str) -> str:
