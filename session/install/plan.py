@@ -107,8 +107,7 @@ class Plan:
             value = settings_text.parsed(self.text, self._syntax)
             rest = self._entries.replaced_in(value, "")
             if self._entries.are_in(value):
-                original = self._original(rest) if self._is_unedited else None
-                original = _encoded(self._edited(value, rest)) if original is None else original
+                original = self._without_ours(value, rest)
                 self.after = None if self._is_created and original.strip() in (b"", b"{}") else original
             if self._entries.is_other_server_in(value) and self.receipt:
                 self.notes = [self._other_server()]
@@ -156,15 +155,22 @@ class Plan:
             return settings_text.edited_toml(self.text, wanted, self.client.servers_key, own_command.NAME)
         return settings_text.edited(self.text, wanted, self._syntax)
 
-    def _original(self, rest: Any) -> bytes | None:
-        """The newest backup that holds what the file holds without our entries; None if there is none."""
+    def _without_ours(self, value: Any, rest: Any) -> bytes:
+        """The file without our entries: if it was not edited, the newest backup that holds the same, byte by byte.
+
+        `rest`: the value without them, if there is no backup.
+        """
+        candidates = []
         for name in reversed(backups_of(self.path)):
             with suppress(Failure, Malformed):
                 data = _read(name) or b""
-                value = settings_text.parsed(_decoded(data), self._syntax)
-                if not self._entries.are_in(value) and self._entries.replaced_in(value, "") == rest:
-                    return data
-        return None
+                before = settings_text.parsed(_decoded(data), self._syntax)
+                if not self._entries.are_in(before):
+                    without = self._entries.replaced_in(value, "", before=before)
+                    if self._is_unedited and self._entries.replaced_in(before, "") == without:
+                        return data
+                    candidates.append(without)
+        return _encoded(self._edited(value, (*candidates, rest)[0]))
 
 
 def plans_for(client: Settings, *, project: bool, mcp: bool = False, remove: bool = False) -> list[Plan]:

@@ -90,7 +90,7 @@ def edited_toml(text: str, wanted: dict[str, Any], name: str, key: str) -> str:
         rows = [header, *(f"{name} = {json.dumps(value, ensure_ascii=False)}" for name, value in table.items()), ""]
         result += newline.join(rows)
     value = parsed(result, "toml")
-    if not table and value.get(name) == {}:
+    if value.get(name) == {} and name not in wanted:
         del value[name]
     if not same(value, wanted):
         raise Malformed(f"{header} cannot be edited without changing other entries: do it by hand")
