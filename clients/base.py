@@ -98,6 +98,7 @@ class Client:
     copied_types: tuple[str, ...] = ()  # of the lines that a fork copies, if they have no ids
     fork_marks: tuple[bytes, ...] = ()  # any of these is in the first line of such a fork
     said_marks: tuple[bytes, ...] = ()  # a line without any of these says nothing and returns nothing
+    is_unread_bad = False  # a line without an entry is a bad line
     typed_marks: tuple[bytes, ...] = ()  # of the lines that repeat what the user typed, after the prompt for the model
     context_marks: tuple[bytes, ...] = ()  # a line without any of these has no usage and no compaction
     has_window = False  # the transcript names the model's context window

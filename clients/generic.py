@@ -3,7 +3,8 @@
     {"session": "s1", "time": "2026-11-28T10:00:00Z", "role": "user", "text": "mend the gauge", "cwd": "/w"}
     {"session": "s1", "role": "tool", "tool": "bash", "input": {"command": "make"}, "output": "no tide", "ok": false}
 
-Only `role` with `text` or `tool` is needed. An answer may name its tool on the same line.
+Only `role` with `text` or `tool` is needed. An answer may name its tool on the same line. Roles may have other usual
+names. A line that has none of these has no entry, and counts as a bad line.
 """
 
 from __future__ import annotations
@@ -20,7 +21,10 @@ if TYPE_CHECKING:
     from clients.base import HookEvent
     from clients.entries import Kind
 
-ROLES: dict[str, Kind] = {"user": "prompt", "assistant": "answer"}
+ROLES: dict[str, Kind] = {
+    **dict.fromkeys(("user", "human"), "prompt"),
+    **dict.fromkeys(("assistant", "ai", "model", "bot", "agent"), "answer"),
+}
 
 
 class Generic(ExtensionClient):
@@ -28,6 +32,7 @@ class Generic(ExtensionClient):
 
     name = title = "generic"
     session_file = "file of JSON lines"
+    is_unread_bad = True
     said_marks = (b'"text"', b'"content"', b'"tool"')
 
     def wrote(self, line: dict[str, Any]) -> bool:
@@ -37,7 +42,7 @@ class Generic(ExtensionClient):
     def read(self, payload: dict[str, Any], name: str) -> HookEvent:
         """Read a payload, which may also be one line of a session."""
         event = super().read({**payload, "entries": []}, name)
-        event["session"] = text_field(payload, "session") or event["session"]
+        event["session"] = session_of(payload) or event["session"]
         lines = as_objects(payload.get("entries"))[-400:] or ([payload] if self.wrote(payload) else [])
         event["items"] = [entry for line in lines for entry in self.entries(line)]
         prompts = [entry.text for entry in event["items"] if entry.kind == "prompt" and entry.text]
@@ -50,7 +55,7 @@ class Generic(ExtensionClient):
         """The entries of a line."""
         if is_short_form(line):
             return _short_entries(line)
-        role, at, identifier = as_text(line.get("role")), _time(line.get("time")), as_text(line.get("id"))
+        role, at, identifier = _role(line), _time(line.get("time")), as_text(line.get("id"))
         found: list[Entry] = []
         if text := typed(line.get("text"), ("text", None)) if role in ROLES else "":
             found = [Entry(ROLES[role], at, text=text, content=line["text"])]
@@ -60,9 +65,11 @@ class Generic(ExtensionClient):
             output = line.get("output")
             if output is not None or "ok" in line:
                 found.append(result_entry(call, "\n".join(texts_in(output)), line.get("ok") is False))
+        if "role" in line and not found:
+            return []
         found = with_node(found, at, identifier)
         head = found[0]
-        head.session, head.folder = text_field(line, "session"), text_field(line, "cwd")
+        head.session, head.folder = session_of(line), text_field(line, "cwd")
         if head.kind in ("prompt", "answer") and (identifier or at):
             about = f"{head.session}\0{identifier or at}\0{head.kind}\0{head.text}"
             head.stable_id = f"generic:{words.fingerprint(about)}"  # the same from a hook and from a file
@@ -76,7 +83,17 @@ def is_short_form(line: dict[str, Any]) -> bool:
 
 def is_documented(line: dict[str, Any]) -> bool:
     """Whether a line is in our own form, which no client uses."""
-    return isinstance(line.get("session"), str) and line.get("role") in (*ROLES, "tool")
+    return bool(session_of(line)) and _role(line) in (*ROLES, "tool")
+
+
+def session_of(line: dict[str, Any]) -> str:
+    """The session of a line in our own form, which may be a number; "" if it names none."""
+    number = line.get("session")
+    return str(number) if type(number) is int else text_field(line, "session")
+
+
+def _role(line: dict[str, Any]) -> str:
+    return as_text(line.get("role")).lower()
 
 
 def _time(value: object) -> int | None:

@@ -312,7 +312,12 @@ def _session_in(file: str, session: str) -> Source:
 def _session_lines(database: str, session: str) -> Blocks:
     if kind_of(database) != "database":
         with open(open_file(database), "rb") as file:
-            yield from (line for line in file if _object(line).get("session") == session)
+            current = ""  # the session of a line that names none, or is no JSON, is that of the line before
+            for line in file:
+                named = _object(line).get("session")
+                current = str(named) if isinstance(named, (str, int)) else current
+                if current == session:
+                    yield line
         return
     db = _open_database(database)
     try:

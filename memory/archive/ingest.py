@@ -45,7 +45,7 @@ class Ingested:
         self.updated = 0  # episodes that have grown
         self.calls = 0  # new calls
         self.bytes = 0  # read
-        self.bad_lines = 0  # that hold no JSON object
+        self.bad_lines = 0  # that hold no JSON object, or nothing that is known of a form of ours
         self.session = ""  # the id under which it is stored, if it may begin like another session
         self.shared: list[Shared] = []  # episodes that other sessions claim, too: see `owners.settle`
         self.is_rewound = False  # the user went back to an earlier entry
@@ -355,6 +355,7 @@ class _Reader:
         is_side = client.is_side(self.path)
         entries = client.side_entries(value) if is_side else clients.entries_of(client, value)
         if not entries:
+            piece.bad_lines += client.is_unread_bad
             return
         head = entries[0]
         if head.kind == "prompt" and client.typed_marks:

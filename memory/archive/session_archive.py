@@ -288,7 +288,7 @@ class Piece:
         self._node: branches.Node | None = None  # of the line that is being added
         # of a transcript:
         self.end = 0  # the offset after the piece
-        self.bad_lines = 0  # lines that hold no JSON object
+        self.bad_lines = 0
 
     def begin_line(self, head: Entry, owner: str = "", *, is_tree: bool = False) -> Piece:
         """Begin a line, which a fork may have copied from the session `owner`; returns the piece to which it belongs.

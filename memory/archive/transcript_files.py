@@ -182,10 +182,10 @@ def _sessions_of_lines(path: str) -> list[str]:
         while lines := content.read_lines(read, offset, 256 * 1024):
             offset = lines[-1][1]
             for line, _ in lines:
-                value = content.parsed(line) or {}
-                if generic.is_documented(value):
-                    found[value["session"]] = None
-                elif not found:
+                value = content.parsed(line)
+                if value and generic.is_documented(value):
+                    found[generic.session_of(value)] = None
+                elif value and not found:
                     return []
     return list(found)
 
@@ -285,7 +285,9 @@ def _some_lines(path: str, *, last: bool = False) -> list[dict[str, Any]]:
             if last:
                 lines = read.read(most, max(0, read.size() - most)).split(b"\n")
             else:
-                lines = [line for line, _ in content.read_lines(read, 0, most)]
+                lines, offset = [], 0
+                while not any(map(content.parsed, lines)) and (ahead := content.read_lines(read, offset, most)):
+                    lines, offset = [line for line, _ in ahead], ahead[-1][1]
     except (OSError, ValueError) as error:
         raise ingest.unreadable(path, error) from None
     return [value for line in lines if (value := content.parsed(line)) is not None]

@@ -363,3 +363,26 @@ def test_the_short_form_of_entire_is_read_for_any_client(run: Run, person: Path)
     result = archive(run, path)
     assert (result["agents"], result["episodes"]["added"], result["calls"]) == ({"claude": 1}, 2, 1)
     assert run("session", "list").result["sessions"][0]["sessionId"] == "a1b2"
+
+
+def test_lines_of_an_unknown_agent_are_read_or_counted(run: Run, tmp_path: Path) -> None:
+    rows = [
+        {"session": "base", "role": "user", "text": "x " * 10_000_000},
+        {"session": 5, "role": "user", "text": "the quokka of a number"},
+        *({"session": "base", "role": role, "text": f"the quokka of {role}"} for role in ("HUMAN", "ai", "Model")),
+        {"role": "user", "text": "the quokka without a session"},
+        {"session": "base", "role": "moderator", "text": "the quokka of a moderator"},
+        {"session": "base", "role": "user", "text": ["the quokka of a list"]},
+    ]
+    path = put(tmp_path / "log.jsonl", b"".join(json.dumps(row).encode() + b"\n" for row in rows))
+    result = archive(run, "--agent", "newbot", str(path))
+    assert (result["episodes"]["added"], result["badLines"], result["skipped"]) == (5, 3, [])  # with the long line
+    hits = run("recall", "quokka", "--limit", "20").result["hits"]
+    assert sorted(hit["session"] for hit in hits) == ["5", "base", "base", "base", "base"]
+
+
+def test_a_first_line_that_is_too_long_is_counted(run: Run, tmp_path: Path) -> None:
+    rows = [{"session": "s", "role": "user", "text": text} for text in ("x " * 10_000_000, "the quokka behind")]
+    path = put(tmp_path / "log.jsonl", b"".join(json.dumps(row).encode() + b"\n" for row in rows))
+    result = archive(run, "--agent", "newbot", str(path))
+    assert (result["episodes"]["added"], result["badLines"], result["skipped"]) == (1, 1, [])

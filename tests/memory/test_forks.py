@@ -121,6 +121,13 @@ def test_a_purge_of_the_fork_leaves_its_parent(run: Run, tmp_path: Path, home: P
     assert b"gannet" not in stored, "no turn of the parent quotes the fork"
 
 
+def test_a_purge_of_the_parent_leaves_what_only_the_fork_says(run: Run, tmp_path: Path) -> None:
+    parent = spoken(tmp_path, "kestrel")
+    archive(run, fork(parent, CHILD), parent)
+    run("memory", "purge", "--session", PARENT, "--yes")
+    assert {session: len(texts) for session, texts in turns(run).items()} == {CHILD: 2}
+
+
 def test_words_of_a_parent_whose_transcript_is_gone_are_archived_from_the_fork(run: Run, tmp_path: Path) -> None:
     parent = spoken(tmp_path, "kestrel")
     child = fork(parent, CHILD)
