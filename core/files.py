@@ -207,10 +207,8 @@ def home_fault() -> str:
     except OSError:
         return ""
     # A volume may have `lost+found`, a repository's folder `.gitignore`
-    other = min(
-        (name for name in names if not is_in_homes(name) and name[0] != "." and name != "lost+found"), default=""
-    )
-    return f"it is open to others, and holds other files, such as {other}" if other else ""
+    others = [name for name in names if not is_in_homes(name) and name[0] != "." and name != "lost+found"]
+    return f"it is open to others, and holds other files, such as {min(others)}" if others else ""
 
 
 def _is_open(path: str) -> bool:

@@ -245,9 +245,7 @@ def _texts(given: Mapping[str, Any], name: str) -> list[str]:
     value = given.get(name)
     texts = [value] if isinstance(value, str) else value or []
     if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
-        raise wrong_usage(
-            f"{name} is neither text nor a list of texts", f"give {name} as a string, or a list of strings"
-        )
+        raise wrong_usage(f"{name} is neither text nor a list of texts", f"give {name} as a string or several")
     return texts
 
 
