@@ -253,9 +253,8 @@ class _Reader:
         self.has_no_ids = bool(self._client.copied_types)
         self._is_named_by_session = self._client.named_by_file and name == origin.session
         self._admission = _admission(origin, read)
-        self._skipped: Entry | None = (
-            None  # the first entry, if the reading begins behind it; its time is that of the fork
-        )
+        # the first entry, if the reading begins behind it; its time is that of the fork
+        self._skipped: Entry | None = None
         # of a transcript that goes on in this file since the user went back
         self.parts_before: list[str] = []  # its files before this, the oldest first
         self._left = ("", 0)  # the file that the user went back to, and how far it was kept
@@ -286,11 +285,13 @@ class _Reader:
         return offset, ""
 
     def first_taken_back(self) -> Entry | None:
-        """The rewind to before the first prompt that this file does not continue; None if there is none."""
+        """The rewind to before the first prompt that this file does not continue; None if that is unknown."""
         path, offset = self._left
-        if not path:
+        try:
+            left = sources.open_source(path)
+        except (OSError, ValueError):
             return None
-        with sources.open_source(path) as left:
+        with left:
             while lines := content.read_lines(left, offset, PIECE_BYTES):
                 offset = lines[-1][1]
                 for number, (line, _) in enumerate(lines, 1):
