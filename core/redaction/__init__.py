@@ -50,10 +50,10 @@ _ANCHORS = frozenset(
 )
 """Every text with a secret that no random token and no login shows contains one of these."""
 _EXACT = frozenset(anchor for anchor in _ANCHORS if anchor != anchor.lower())
-_PHRASES = {anchor: max(anchor.split(), key=len) for anchor in _ANCHORS if len(anchor.split()) > 1 or anchor == " / "}
+_SPACED = [anchor for anchor in _ANCHORS if " " in anchor]
+_PHRASES = {anchor: max(anchor.split(), key=len) for anchor in _SPACED if " " in anchor.strip() or anchor == " / "}
 """Anchors of several words, and the word of each that is searched first."""
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyz ,.;()\n")
-_PLAIN_WORDS = frozenset(filter(_PLAIN.issuperset, _ANCHORS)) - {"mnemonic", "phrase"}  # plain words follow these
 """Anchors among nothing but plain words and a little punctuation announce no secret."""
 
 _SEPARATORS = bytes(code if chr(code).isalnum() else 32 for code in range(128)) + b" " * 128
@@ -94,7 +94,7 @@ def prints_secret(command: str, path: str) -> bool:
     if any(part in call for part in (*NAME_PARTS, "base64 -", ".netrc", "random", "creds", "bearer")):
         return True
     words = {"", *call.translate(str.maketrans("()=|;&`$/\"'", "           ")).split()}
-    return any(words.issuperset(printing) for printing in rules.PRINTING)
+    return any(words.issuperset(printing.split(" ")) for printing in rules.PRINTING)
 
 
 def redact_value(value: object, plain: Callable[[str], str] = lambda text: redact(text)[0]) -> object:
@@ -210,7 +210,8 @@ def _announcing(present: set[str], text: str, lower: str, words: set[str]) -> se
     behind = [rest[:42].lstrip(" ").partition(" ")[0] for rest in text.split(" / ")[1:]] if " / " in anchors else []
     if not any(map(_may_be_password, behind)):
         anchors.discard(" / ")
-    return set() if anchors <= _PLAIN_WORDS and all(_is_among_plain(lower, anchor) for anchor in anchors) else anchors
+    are_plain = _PLAIN.issuperset("".join(anchors)) and anchors.isdisjoint(("mnemonic", "phrase"))  # a wallet's words
+    return set() if are_plain and all(_is_among_plain(lower, anchor) for anchor in anchors) else anchors
 
 
 def _is_among_plain(lower: str, anchor: str) -> bool:

@@ -137,7 +137,8 @@ def _prints_secret(step: Step, command: str) -> bool:
     given = {part for word in words for part in (word.lower(), *word.lower().split("="))}
     if program in ("kubectl", "oc") and not any(part in word for part in ("json", "yaml", "templ") for word in words):
         return "-t" in given  # otherwise it is a list of names
-    return any(words[0] in (program, "") and given.issuperset(words[1:]) for words in PRINTING)
+    printing = (words.split(" ") for words in PRINTING)
+    return any(words[0] in (program, "") and given.issuperset(words[1:]) for words in printing)
 
 
 def _selects_secret(steps: list[Step]) -> bool:
