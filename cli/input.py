@@ -51,7 +51,10 @@ def time_range(since: str | None, until: str | None) -> tuple[int, ...]:
     if not (since or until):
         return ()
     forever = 1 << 60
-    return (_period("--since", since)[0] if since else 0, _period("--until", until)[1] if until else forever)
+    first, last = _period("--since", since)[0] if since else 0, _period("--until", until)[1] if until else forever
+    if first > last:
+        raise wrong_usage("--since is later than --until", "give --since the earlier time")
+    return first, last
 
 
 def _period(flag: str, given: str) -> tuple[int, int]:

@@ -223,7 +223,7 @@ def _unknown_option(command: Command, flag: str) -> Failure:
     from difflib import get_close_matches
 
     flags = [flag for parameter in command.parameters for flag in (*parameter.flags, *parameter.off)]
-    near = get_close_matches(flag, flags, 1) if len(flag) > 2 else []
+    near = get_close_matches(flag, flags, 1, 0.7) if len(flag) > 2 else []
     return _wrong(command, f"there is no option {flag}" + "".join(f"; did you mean {name}?" for name in near))
 
 

@@ -23,9 +23,8 @@ from core.store import sqlite, store_file
 FORMAT = 1
 MANIFEST = "manifest.json"
 STORE = files.STORE
-UNREADABLE = (
-    tarfile.TarError, gzip.BadGzipFile, EOFError, zlib.error, ValueError, LookupError, TypeError, RecursionError,
-)  # fmt: skip
+UNREADABLE = (tarfile.TarError, gzip.BadGzipFile, EOFError, zlib.error)
+MALFORMED = (ValueError, LookupError, TypeError, RecursionError)
 
 
 def write(target: str, *, force: bool) -> dict[str, Any]:
@@ -37,7 +36,9 @@ def write(target: str, *, force: bool) -> dict[str, Any]:
         raise Failure("BACKUP_IN_HOME", f"{path} is in {home} and would be lost with it", "name a file outside it")
     if not os.path.isdir(folder):
         raise Failure("BACKUP_NO_FOLDER", f"there is no folder {folder}", "create the folder, or name another file")
-    if os.path.lexists(path) and not (force and os.path.isfile(path)):
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise Failure("BACKUP_EXISTS", f"{path} is not a file", "name another file")
+    if os.path.exists(path) and not force:
         raise Failure("BACKUP_EXISTS", f"{path} already exists", "name another file, or overwrite it with --force")
     if not os.path.exists(sqlite.path()) and not any(_members(home)):
         raise Failure("BACKUP_EMPTY", f"{home} is empty", "set JOELCLAW_HOME if your memory is elsewhere")
@@ -56,8 +57,6 @@ def restore(file: str, into: str, *, force: bool, verify_only: bool) -> dict[str
         raise Failure("RESTORE_NO_FILE", f"there is no file {file}", "name a file that `joelclaw backup` wrote")
     source = os.path.realpath(file)
     target = os.path.realpath(into)
-    if not verify_only:
-        _check_target(target, file, force=force)
     aside: list[str] = []
     with reported("RESTORE", target), _work_folder(source if verify_only else target, "restoring") as work:
         manifest = _unpack(file, work)
@@ -67,6 +66,7 @@ def restore(file: str, into: str, *, force: bool, verify_only: bool) -> dict[str
                 raise _damaged("its store does not match the manifest")
             store_file.set_wal(store)
         if not verify_only:
+            _check_target(target, file, force=force)
             os.sync()
             aside = _replace(work, target)
     return {
@@ -225,6 +225,8 @@ def _unpack(file: str, folder: str) -> dict[str, Any]:
         checked: dict[str, Any] = {name: manifest[name] for name in needed}
     except UNREADABLE as error:
         raise _damaged(f"{error}"[:200] or type(error).__name__) from None
+    except MALFORMED:
+        raise _damaged("its contents are malformed") from None
     if listed != unpacked:
         wrong = min(name for name in {*listed, *unpacked} if listed.get(name) != unpacked.get(name))
         raise _damaged(f"{wrong[:200]!r} does not match the manifest")

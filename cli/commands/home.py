@@ -1,7 +1,7 @@
 """The home: `joelclaw status`, `doctor`, `store …`, `backup` and `restore`."""
 
 import os
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 from typer import Argument, Option
@@ -73,7 +73,7 @@ def doctor(
 
 @app.command("project")
 def project(
-    verb: Annotated[str, Argument(metavar="VERB", help="list or rename")] = "list",
+    verb: Annotated[Literal["list", "rename"], Argument(metavar="VERB", help="list or rename")] = "list",
     former: Annotated[str | None, Argument(metavar="OLD", help="Its present name")] = None,
     name: Annotated[str | None, Argument(metavar="NEW", help="Its new name")] = None,
     yes: Annotated[bool, Option("--yes", "-y", help="Do not ask")] = False,

@@ -85,6 +85,20 @@ def test_a_mistyped_command_is_guessed(usage_error: Told, words: str, expected: 
     assert usage_error(*words.split())["fix"] == f"did you mean `joelclaw {expected}`?"
 
 
+@pytest.mark.parametrize(("words", "message"), [
+    ("recall x --since 2026-11-20 --until 2026-11-01", "--since is later than --until"),
+    ("project frob", "VERB is 'frob', which is not one of list, rename"),
+    ("recall x --client foo", "there is no option --client"),
+])  # fmt: skip
+def test_what_is_wrong_is_named(usage_error: Told, words: str, message: str) -> None:
+    assert usage_error(*words.split())["error"]["message"] == message
+
+
+def test_a_file_to_import_that_does_not_exist_is_named(run: Run) -> None:
+    for words in (("gone.md",), ("gone", "--format", "markdown")):
+        assert run("memory", "import", *words, ok=False).envelope["error"]["message"] == f"there is no file {words[0]}"
+
+
 def test_a_mistyped_flag_is_guessed(usage_error: Told) -> None:
     assert "--limit" in usage_error("recall", "x", "--limt", "3")["error"]["message"]
     assert len(usage_error("recall", "x", "--" + "y" * 5_000)["error"]["message"]) == 2_000

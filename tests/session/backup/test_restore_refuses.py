@@ -180,6 +180,9 @@ def test_a_home_that_holds_something(run: Run, backup: Path, home: Path, tmp_pat
     before = snapshot(home)
     refusal = run("restore", str(backup), ok=False).json
     assert refusal["error"]["code"] == "RESTORE_NOT_EMPTY" and "--force" in refusal["fix"]
+    no_backup = tmp_path / "no-backup"
+    no_backup.write_text("mine")
+    assert run("restore", str(no_backup), ok=False).json["error"]["code"] == "BACKUP_DAMAGED", "not what replaces it"
     other = tmp_path / "other"
     shutil.copytree(home, other)
     fix = run("restore", str(backup), "--into", str(other), ok=False).json["fix"]
@@ -212,3 +215,11 @@ def test_a_home_that_hooks_recreate_is_left_alone(
     assert answer["error"]["code"] == "RESTORE_BUSY"
     old = next(path for path in sorted(home.parent.iterdir()) if ".before-restore-" in path.name)
     assert snapshot(old) == before and str(old) in answer["fix"]
+
+
+def test_what_is_wrong_with_a_backup_is_said_in_plain_words(run: Run, backup: Path, tmp_path: Path) -> None:
+    members = read(backup)
+    for malformed in (members[:-1], [*members[:-1], member("manifest.json", b"[]")], [member("manifest.json", b"{")]):
+        backup.write_bytes(written(malformed))
+        done = run("restore", str(backup), "--verify-only", ok=False).json
+        assert done["error"]["message"] == "the backup is damaged: its contents are malformed"
