@@ -50,8 +50,11 @@ _ANCHORS = frozenset(
 )
 """Every text with a secret that no random token and no login shows contains one of these."""
 _EXACT = frozenset(anchor for anchor in _ANCHORS if anchor != anchor.lower())
-_SPACED = [anchor for anchor in _ANCHORS if " " in anchor]
-_PHRASES = {anchor: max(anchor.split(), key=len) for anchor in _SPACED if " " in anchor.strip() or anchor == " / "}
+_PHRASES = {
+    anchor: max(anchor.split(), key=len)
+    for anchor in _ANCHORS
+    if " " in anchor and (" " in anchor.strip() or anchor == " / ")
+}
 """Anchors of several words, and the word of each that is searched first."""
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyz ,.;()\n")
 """Anchors among nothing but plain words and a little punctuation announce no secret."""

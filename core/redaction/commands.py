@@ -19,11 +19,6 @@ if TYPE_CHECKING:
 
     from core.shell_command import Step
 
-ARGUMENTS = (
-    r"\\{0,3}[\"']?,?(?:[^\n|;&'\"()\\]|\\\n|\\{1,3}[\"'A-Za-mo-qsu-z]|'[^'\n]{0,200}'|\"[^\"\n]{0,200}\"){0,300}?"
-    r"\\{0,3}[\"']?(?<=[\s\"'])"
-)
-
 
 def find_in_commands(text: str, anchors: set[str]) -> list[Span]:
     """The (start, end, kind) of each secret that a command takes or prints. `anchors`: those that the text contains."""
@@ -49,10 +44,14 @@ def find_in_commands(text: str, anchors: set[str]) -> list[Span]:
 
 
 def _apply_rules(text: str, anchors: set[str], spans: list[Span]) -> None:
+    arguments = (
+        r"\\{0,3}[\"']?,?(?:[^\n|;&'\"()\\]|\\\n|\\{1,3}[\"'A-Za-mo-qsu-z]|'[^'\n]{0,200}'|\"[^\"\n]{0,200}\"){0,300}?"
+        r"\\{0,3}[\"']?(?<=[\s\"'])"
+    )
     for programs, needed, secret in COMMANDS:
         for program in programs if not anchors.isdisjoint(needed or programs) else ():
             at = text.find(program)
-            rule = compiled(rf"[\w.-]{{0,20}}(?:(?<= )|(?=[\s\"'\\])){ARGUMENTS}{secret}") if at >= 0 else None
+            rule = compiled(rf"[\w.-]{{0,20}}(?:(?<= )|(?=[\s\"'\\])){arguments}{secret}") if at >= 0 else None
             while rule is not None and at >= 0:
                 done = at + len(program)
                 is_program = not at or text[at - 1] in " \t\n/;|&($`\"'=" or text[at - 2 : at] == "\\n"

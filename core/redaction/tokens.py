@@ -11,7 +11,7 @@ boundary.
 from __future__ import annotations
 
 from core import TYPE_CHECKING
-from core.redaction import MARK, MIN_TOKEN, compiled
+from core.redaction import MARK, MIN_TOKEN, compiled, word_sets
 from core.redaction.rules import FORMS, SHAPES
 
 if TYPE_CHECKING:
@@ -26,22 +26,20 @@ Span = tuple[int, int, str]
 """The start, end and kind of a secret."""
 DIGITS = frozenset("0123456789")
 SIGNS = frozenset("!#$%^&*+=@~?")
-_NO_VALUES = frozenset(
-    "none null nil undefined true false yes no on off empty missing required optional unset set invalid valid expired"
-    " wrong str string bytes int integer number bool boolean any text varchar char object unknown never void secretstr"
-    " redacted masked removed changeme changeit change-me change_me replaceme replace-me placeholder hidden todo tbd"
-    " example dummy fake sample n/a default prompt ask stdin env see the a an is are was in from x-oauth-basic"
-    " hashed encrypted passwort kennwort password passwd passphrase pass pwd pw secret token key apikey api-key api_key"
-    " my your value here files same-origin use-credentials present absent guest options".split()
-)
-"""Words that stand for a secret, or say that there is none."""
-_OF_SENTENCES = frozenset(
-    "password passwords passwort passcode token your you my our the is are was must should may can cannot please"
-    " enter invalid forgot for of with than least characters not no does do via something same it its this that be"
-    " mindestens zeichen eingeben bitte to when if by has have use used set leave empty keep only min max bytes byte"
-    " chars character digit digits day days".split()
-)
-"""Words of sentences that a password of several words does not have."""
+_WORDS = word_sets({
+    # Words that stand for a secret, or say that there is none.
+    "placeholders": "none null nil undefined true false yes no on off empty missing required optional unset set"
+    " invalid valid expired wrong str string bytes int integer number bool boolean any text varchar char object"
+    " unknown never void secretstr redacted masked removed changeme changeit change-me change_me replaceme replace-me"
+    " placeholder hidden todo tbd example dummy fake sample n/a default prompt ask stdin env see the a an is are was"
+    " in from x-oauth-basic hashed encrypted passwort kennwort password passwd passphrase pass pwd pw secret token key"
+    " apikey api-key api_key my your value here files same-origin use-credentials present absent guest options",
+    # Words of sentences that a password of several words does not have.
+    "of sentences": "password passwords passwort passcode token your you my our the is are was must should may can"
+    " cannot please enter invalid forgot for of with than least characters not no does do via something same it its"
+    " this that be mindestens zeichen eingeben bitte to when if by has have use used set leave empty keep only min max"
+    " bytes byte chars character digit digits day days",
+})  # fmt: skip
 _TOKEN_BYTES = bytes(c if c < 128 and (chr(c).isalnum() or chr(c) in "+/_-") else 32 for c in range(256))
 """Maps every byte that no token contains to a blank."""
 
@@ -269,7 +267,7 @@ def is_placeholder(value: str) -> bool:
         "your-", "your_", "my-api-key", "insert-", "process.env", "os.environ", "required|", "nullable|", "string|",
         "sometimes|", "pk_live_", "pk_test_", "replace-me", "replace_me",
     )  # fmt: skip
-    if low.strip("[]()<>{}*&").rstrip("?") in _NO_VALUES or low.startswith(starts):
+    if low.strip("[]()<>{}*&").rstrip("?") in _WORDS["placeholders"] or low.startswith(starts):
         return True
     if low.endswith(("-here", "_here", "example", "examplekey")) or frozenset("*x.•-_#?X ").issuperset(value):
         return True
@@ -292,7 +290,7 @@ def is_made_up(value: str) -> bool:
 
 def is_prose(value: str) -> bool:
     """Whether several words are a sentence rather than a passphrase."""
-    return any(word.strip("?!.:,;()").lower() in _OF_SENTENCES for word in value.split())
+    return any(word.strip("?!.:,;()").lower() in _WORDS["of sentences"] for word in value.split())
 
 
 def is_technical(value: str) -> bool:
