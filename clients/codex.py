@@ -102,7 +102,7 @@ class Codex(Client):
         """The names of sessions; the last line about a session counts."""
         index = os.path.join(self.home(), "session_index.jsonl")
         text = start_of(index, 4_000_000) if os.path.exists(index) else ""
-        lines = [parsed(line) or {} for line in text.splitlines()]
+        lines = [parsed(line) or {} for line in text.split("\n")]
         return {as_text(line.get("id")): as_text(line.get("thread_name")) for line in lines}
 
     def written_files(self, tool: str, given: object) -> list[str]:

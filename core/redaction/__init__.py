@@ -167,14 +167,12 @@ class Clues:
     def remember(self, *, is_random: bool) -> None:
         """Remember the words that announce nothing. `is_random`: one of the tokens is random."""
         parts = [anchor.strip().lower() for anchor in self._present if anchor not in _PHRASES]
-        known = {
-            word for word in self.words.difference(self.logins, self.tokens if is_random else ()) if len(word) < 160
-        }
-        if parts:
-            known = {word for word in known if not any(map(word.lower().__contains__, parts))}
+        known = self.words.difference(self.logins, self.tokens if is_random else ())
         if len(_harmless_words) > _MAX_WORDS:
             _harmless_words.clear()
-        _harmless_words.update(known)
+        _harmless_words.update(
+            word for word in known if len(word) < 160 and not any(map(word.lower().__contains__, parts))
+        )
 
 
 def may_hold_secret(text: str) -> bool:

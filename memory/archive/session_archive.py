@@ -408,8 +408,6 @@ class Piece:
 
 def _categorised(document: Document) -> Document:
     document["fingerprint"] = words.fingerprint(document["text"].lower())
-    category, confidence, source = gate.classify(document["text"])
-    document["category_id"] = category
-    document["category_confidence"] = confidence
-    document["category_source"] = source
+    category = gate.classify(document["text"])
+    document["category_id"], document["category_confidence"], document["category_source"] = category
     return document

@@ -81,13 +81,13 @@ def test_a_session_has_the_name_in_the_index_of_codex(run: Run, tmp_path: Path) 
     lines = [("session_meta", {"id": SESSION, "cwd": "/w"}), ("response_item", item)]
     path.write_text("".join(json.dumps({"type": kind, "payload": payload}) + "\n" for kind, payload in lines))
     names = home / "session_index.jsonl"
-    for title in ("Tables", "Tables, again"):
+    for title in ("Tables", "Tables,\u2028again"):
         with names.open("a") as file:
-            file.write(json.dumps({"id": SESSION, "thread_name": title, "updated_at": "2026-09-20T10:00:00Z"}) + "\n")
+            file.write(f'{{"id": "{SESSION}", "thread_name": "{title}", "updated_at": "2026-09-20T10:00:00Z"}}\n')
             file.write(json.dumps({"id": "unknown", "thread_name": "Chairs"}) + "\n")
         run("memory", "archive", "--all", env={"CODEX_HOME": str(home)})
         (listed,) = run("session", "list").result["sessions"]
-        assert listed["title"] == title
+        assert listed["title"] == title.replace("\u2028", " ")
     assert run("recall", "tables again").result["hits"][0]["session"] == SESSION
     assert not run("recall", "chairs").result["hits"]
 
