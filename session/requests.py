@@ -183,6 +183,12 @@ def open_request(history: History, session: Session, calls: Sequence[Call]) -> s
     )
 
 
+def talked_about(history: History) -> str:
+    """The first request of a session without calls, and the last ones: `"…" | "…"`; "" without requests."""
+    asked = list(dict.fromkeys(text for _, text in history.conversation(READ_CHARS) if says_something(text)))
+    return " | ".join(f'"{opening(text, LAST_CHARS)}"' for text in (*asked[:1], *asked[1:][-3:]))
+
+
 def _requests_before(prompts: Sequence[str]) -> list[str]:
     """The last request that needs nothing before it, and the one after it that says most; repeated prompts say nothing.
 

@@ -22,7 +22,7 @@ from core.store.calls import fading
 from session import command_runs, own_command
 from session.reactions import NO_CHECKPOINT, NO_RESULTS, Reaction
 from session.record import JOINT, asks_for_last_note, last_messages, message, searchable, task_query, task_text
-from session.requests import is_in_summary, is_request, open_request
+from session.requests import is_in_summary, is_request, open_request, talked_about
 from session.session import fault_boundary
 from session.state import MESSAGE_CHARS
 
@@ -143,7 +143,8 @@ def _compose(event: HookEvent, session: Session) -> Note:
 
         memories = select([hit for hits in answers.values() for hit in hits], state)
     # Of a longer prompt before the last, all may be pasted.
-    task = task_text([entry for entry in messages[:-1] if entry["isShort"]] + messages[-1:]) or state.task
+    last = task_text([entry for entry in messages[:-1] if entry["isShort"]] + messages[-1:]) or state.task
+    task = store.read("work", lambda db: talked_about(History(db, session.id)), "") or last
     queries = [query for query, hits in answers.items() if hits]
     max_tokens = session.config.get_int("inject.max_tokens")
     return talk_note(task, state.files_modified, memories, queries, max_tokens, session.agent or state.agent)
@@ -164,7 +165,7 @@ def talk_note(
     paths = [path for path in map(one_line, reversed(files)) if path]
     shown = [memory for memory in memories if one_line(memory["text"])]
     for task_tokens, most_files, most, memory_tokens in _TALK_SIZES:
-        task_line = clip_evenly(one_line(task).split(JOINT), JOINT, 200 if task_tokens else 0, task_tokens)
+        task_line = clip_evenly(one_line(task).split(JOINT), JOINT, 400 if task_tokens else 0, task_tokens)
         named = [clip(clip_path(path, 120), 120, tokens=40) for path in paths[:most_files]]
         related = [f"- {clip(one_line(memory['text']), 150, memory_tokens)}" for memory in shown[:most]]
         commands = [f"`{own_command.recall(query, agent)}`" for query in queries[:most]]
@@ -189,7 +190,7 @@ def work_note(db: apsw.Connection, call: Session, *, kept: str, more_queries: Se
     """
     history = History(db, call.id)
     session = history.session()
-    if session is None or session["calls"] < 5:  # too few to report
+    if session is None or not session["calls"]:
         return None
     compactions = history.compactions()
     summary = f"{compactions[-1]['summary'] if compactions else ''}\n{kept}"

@@ -254,6 +254,30 @@ def test_a_check_that_ran_clears_the_edit(run: Run, tmp_path: Path, command: str
     assert "**Task:**" in note and "Edited, not run since" not in note
 
 
+def test_a_session_with_one_call_gets_the_same_note(run: Run, tmp_path: Path) -> None:
+    transcript = Transcript(tmp_path / f"{SESSION}.jsonl")
+    transcript.user(TASK)
+    edited(transcript, "e", first=45, lines=["-        pass", "+        delay = first_delay"])
+    assert compacted(run, transcript.path).splitlines()[2:4] == [
+        f'**Task:** "{TASK}"', "**Edited, not run since:** tide_import.py:45",
+    ]  # fmt: skip
+
+
+def test_a_chat_keeps_its_first_request_and_the_last_ones(run: Run, tmp_path: Path) -> None:
+    transcript = Transcript(tmp_path / f"{SESSION}.jsonl")
+    said = ["Which glass do we take for the lens, given the budget of 900 EUR?", "and what about the sea salt?",
+            "we take the lamp of 40 watts, not the halogen", "write it into docs/lens.md", "thx", "weiter"]  # fmt: skip
+    for prompt in said:
+        hook(run, "UserPromptSubmit", transcript.path, prompt=prompt)
+        transcript.user(prompt)
+        transcript.assistant("Answered.")
+        hook(run, "Stop", transcript.path)
+    hook(run, "PreCompact", transcript.path, trigger="auto")
+    note = hook(run, "SessionStart", transcript.path, source="compact")
+    assert "**Task:** " + " | ".join(f'"{prompt}"' for prompt in said[:4]) in note.splitlines()
+    assert 'recall "weiter"' not in note and 'recall "thx"' not in note and 'recall "write it into' in note
+
+
 def test_printed_queries_of_the_note_run(run: Run, path: Path) -> None:
     text = compacted(run, path)
     by_file, by_request = [part for part in text.split("`") if part.startswith("joelclaw recall ")]
@@ -296,7 +320,7 @@ def test_the_task_may_be_from_before_the_hooks(run: Run, tmp_path: Path, calls: 
         transcript.assistant("Done.")
         hook(run, "Stop", transcript.path)
     hook(run, "PreCompact", transcript.path, trigger="auto")
-    assert f"**Task:** {TASK}" in hook(run, "SessionStart", transcript.path, source="compact")
+    assert f'**Task:** "{TASK}"' in hook(run, "SessionStart", transcript.path, source="compact")
 
 
 @pytest.mark.parametrize("max_tokens", [60, 120, 300, 2000])
