@@ -35,7 +35,7 @@ def find_in_commands(text: str, anchors: set[str]) -> list[Span]:
         r"(?:secrets? (?:set|import|put|create)|add-secret|nomad var put|(?:vault|bao) [^\n]{0,80}?kv (?:put|patch)"
         r"|(?:vault|bao) write(?=[^\n]{0,80}?(?:secret|kv|cubbyhole)/)) ((?:\\\n|[^\n]){0,2000})"
     )
-    setting = rf"(?<![\w.-])(?!(?:user(?:name)?|host|port|ttl)=)[A-Za-z_][\w.-]{{0,63}}={VALUE}"
+    setting = rf"(?<![\w.=-])(?!(?:user(?:name)?|host|port|ttl)=)[A-Za-z_][\w.-]{{0,63}}={VALUE}"
     sets = not anchors.isdisjoint(("secret", "vault ", "bao kv", "nomad var"))
     for words in compiled(setters).finditer(text) if sets else ():
         for match in compiled(setting).finditer(text, *words.span(1)):

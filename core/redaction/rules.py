@@ -125,6 +125,7 @@ _USER_PAIR = (
     r"(?:\\{0,3}'[^\s:%'/]{1,100}[:%]([^'\n]{1,200}?)\\{0,3}'|\\{0,3}\"[^\s:%\"/]{1,100}[:%]([^\"\n]{1,200}?)\\{0,3}\""
     r"|(?![+\[])[^\s:%\"'/]{1,100}[:%]([^\s\"'\\]{1,200}))"  # not `date -u +%Y-…`
 )
+_NO_WORD = r"(?![A-Z]?[a-z]+[.,;:!?]?(?:\s|\Z))"
 _TO = r"\\{0,3}[\"']?[ \t,=]{1,4}"
 COMMANDS = tuple(
     (tuple(programs.split("|")), tuple(needed.split("|")) if needed else (), secret)
@@ -146,7 +147,7 @@ COMMANDS = tuple(
         ("ssh-keygen", "", rf"-[NP]{_TO}{VALUE}"),
         ("curl|http |https |smbclient|etcdctl", "", rf"(?:-[uUa]|--user|--proxy-user|--auth)(?:{_TO})?{_USER_PAIR}"),
         ("podman|skopeo |buildah ", "creds", rf"--(?:src-|dest-)?creds{_TO}{_USER_PAIR}"),
-        ("az |aws |akeyless |databricks |eas ", "keyvault|securestring|secret",
+        ("az |aws |akeyless |databricks |eas ", "keyvault|securestring|secretsmanager|-secret |secrets |secret:",
          rf"--(?:(?:string-|secret-)?value|secret-string){_TO}{VALUE}"),
         ("kubectl |oc ", "secret", rf"--from-literal[= ][\"']?[\w.-]+={VALUE}"),
         ("gh ", "secret", rf"(?:--body|-b)(?:{_TO})?{VALUE}"),
@@ -154,18 +155,19 @@ COMMANDS = tuple(
         ("vault ", "", r"(?:login|unseal)[ \t]+(?![A-Za-z]+(?:\s|$))([\w.+/-]{16,}=*)(?![^\s\"'`])"),
         ("net use", "/u|/add", rf"\S+[ \t]+(?![/\\*]){VALUE}(?=[ \t]+/(?:u(?:ser)?:|add))"),
         ("net use", "/u", rf"/u(?:ser)?:\S+[ \t]+(?:/\S+[ \t]+)*(?![/*]){VALUE}"),
-        ("net user", "", rf"(?<=net user )[^\s/]\S*[ \t]+(?=[^\s/]*\d)(?=[^\s]*[A-Za-z]){VALUE}"),
+        ("net user", "", rf"(?<=net user )[^\s/]\S*[ \t]+(?![/*]){_NO_WORD}{VALUE}"),
         ("security add-|security set-|security unlock-|security create-|security import", "", rf"-[opPw]{_TO}{VALUE}"),
         ("smbclient", "", rf"//\S+[ \t]+(?!-){VALUE}"),
         ("qpdf", "", rf"--encrypt[ \t]+{VALUE}"),
         ("qpdf", "", rf"--encrypt[ \t]+\S+[ \t]+{VALUE}"),
         ("op item", "concealed", rf"[^\s=]+\[concealed\]={VALUE}"),
         ("conjur variable", "", rf"-v{_TO}{VALUE}"),
-        ("cargo login|snyk auth", "", r"([\w.+/-]{10,}=*)(?![^\s\"'`])"),
+        ("cargo login|snyk auth", "", rf"{_NO_WORD}([\w.+/-]{{10,}}=*)(?![^\s\"'`])"),
         ("mc ", "alias", rf"alias set(?:[ \t]+\S+){{3}}[ \t]+{VALUE}"),
         ("wpa_passphrase", "", rf"\S+[ \t]+{VALUE}"),
-        ("credstash put|glab variable set|doppler secrets set|cf create-user", "", rf"[\w.-]+[ \t]+(?!-){VALUE}"),
-        ("chamber write", "", rf"\S+[ \t]+\S+[ \t]+{VALUE}"),
+        ("credstash put|glab variable set|doppler secrets set|cf create-user", "",
+         rf"[\w.-]+[ \t]+(?!-){_NO_WORD}{VALUE}"),
+        ("chamber write", "", rf"\S+[ \t]+\S+[ \t]+{_NO_WORD}{VALUE}"),
         ("rclone ", "obscure", rf"obscure[ \t]+{VALUE}"),
         ("htpasswd|mosquitto_passwd", "",
          rf"-(?:(?=\w*b)\w*n\w*|\w*b\w*[ \t]+(?:-\w+[ \t]+)*[^\s-]\S*)[ \t]+\S+[ \t]+{VALUE}"),
