@@ -30,9 +30,12 @@ _IGNORED_OPTIONS = {
 }  # fmt: skip
 """Options of the mirrored CLI that have no effect here, by the first word of the commands: each takes a value."""
 
-_MAY_BE_EMPTY = ("memory write", "note", "knowledge note", "otel emit", "checkpoint save", "checkpoint flush", "inject",
-                 "completion")  # fmt: skip
-"""Commands that take an empty value as none. For others, it would leave out a condition: a purge would delete more."""
+_MAY_BE_EMPTY = ("recall", "search", "otel", "memory write", "note", "knowledge note", "checkpoint save",
+                 "checkpoint flush", "inject", "completion")  # fmt: skip
+"""Commands that take an empty value as none, as in the mirrored CLI: scripts pass variables that may be empty.
+
+For others, it would leave out a condition: a purge would delete more.
+"""
 _IGNORED = "ignored"  # the name of the values of these options
 _SHELL_TEXT_COMMANDS = ("how", "fix")
 """Their text is a shell command or what it printed: unknown options belong to it (`how git add -p`)."""
