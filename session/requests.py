@@ -134,7 +134,8 @@ def own_words(text: str) -> str:
     first = text[1:].split(maxsplit=1)[:1]
     is_command = text.startswith("/") and first and "/" not in first[0] and "." not in first[0]  # `/compact`, no path
     is_marked = text.lstrip("#> ").startswith(_HEADING_MARKS if text.startswith(("#", ">")) else _MARKS)
-    if text.startswith(("<", "‹", "$ ")) or is_command or is_marked or is_own(text):
+    is_placeholder = text.startswith("[") and text.find("]") == len(text) - 1  # `[Image #1]`
+    if text.startswith(("<", "‹", "$ ")) or is_placeholder or is_command or is_marked or is_own(text):
         return ""
     marks = "#*>_~-=+|•·›» \t\n"
     starts = (at for at, sign in enumerate(text) if sign not in marks and (sign.isascii() or sign.isalnum()))

@@ -254,6 +254,13 @@ def test_a_check_that_ran_clears_the_edit(run: Run, tmp_path: Path, command: str
     assert "**Task:**" in note and "Edited, not run since" not in note
 
 
+def test_a_placeholder_of_the_client_is_no_task(run: Run, tmp_path: Path) -> None:
+    transcript = session(tmp_path / f"{SESSION}.jsonl")
+    transcript.user("[Image #1]")
+    transcript.assistant("I see a quay.")
+    assert "Image" not in compacted(run, transcript.path)
+
+
 def test_a_session_with_one_call_gets_the_same_note(run: Run, tmp_path: Path) -> None:
     transcript = Transcript(tmp_path / f"{SESSION}.jsonl")
     transcript.user(TASK)
