@@ -30,11 +30,11 @@ _IGNORED_OPTIONS = {
 }  # fmt: skip
 """Options of the mirrored CLI that have no effect here, by the first word of the commands: each takes a value."""
 
-_MAY_BE_EMPTY = ("recall", "search", "otel", "memory write", "note", "knowledge note", "checkpoint save",
-                 "checkpoint flush", "inject", "completion")  # fmt: skip
-"""Commands that take an empty value as none, as in the mirrored CLI: scripts pass variables that may be empty.
+_NEVER_EMPTY = ("memory forget", "memory purge", "memory list", "memory import", "session list", "knowledge sync",
+                "backup", "restore", "exclude", "off", "on", "project", "store ")  # fmt: skip
+"""Commands that refuse an empty value: without the condition, a purge would delete more.
 
-For others, it would leave out a condition: a purge would delete more.
+Others take it as none, as the mirrored CLI does: scripts pass variables that may be empty.
 """
 _IGNORED = "ignored"  # the name of the values of these options
 _SHELL_TEXT_COMMANDS = ("how", "fix")
@@ -246,7 +246,7 @@ def _set_flag(options: dict[str, Any], parameter: Parameter, flag: str) -> None:
 
 def _set(options: dict[str, Any], parameter: Parameter, text: str, command: Command) -> None:
     is_query = not parameter.flags and parameter.metavar in ("QUERY", "TEXT")
-    if not text.strip() and not is_query and not command.path.startswith(_MAY_BE_EMPTY):
+    if not text.strip() and not is_query and command.path.startswith(_NEVER_EMPTY):
         raise _wrong(command, f"{(*parameter.flags, parameter.metavar)[0]} is empty")
     value = parameter.convert(text)
     options[parameter.name] = [*options[parameter.name], value] if parameter.many else value

@@ -103,7 +103,7 @@ class Codex(Client):
         index = os.path.join(self.home(), "session_index.jsonl")
         text = start_of(index, 4_000_000) if os.path.exists(index) else ""
         lines = [parsed(line) or {} for line in text.split("\n")]
-        return {as_text(line.get("id")): as_text(line.get("thread_name")) for line in lines}
+        return {as_text(line.get("id")): as_text(line.get("thread_name")) for line in lines if "id" in line}
 
     def written_files(self, tool: str, given: object) -> list[str]:
         """The files of a patch, handed to `apply_patch` as a tool or in a shell command."""

@@ -277,6 +277,6 @@ def test_on_a_terminal_a_purge_says_what_goes_and_asks(
     monkeypatch.setattr(terminal.os, "isatty", lambda _: True)
     monkeypatch.setattr(output, "is_terminal", lambda: True)
     done = run("memory", "forget", "--purge", "--match", CALLED, stdin=answer)
-    assert all(about in done.out for about in ("tool calls ", "from ", "2026-09-20", "gateway", "111 b")), done.out
+    assert all(about in done.out for about in ("tool calls ", "from ", "2026-09-20", "gateway", "bytes ")), done.out
     assert "delete it permanently?" in done.out and ("Cancelled; nothing was deleted." in done.out) != gone
     assert (remaining(filled, CALLED) == []) == gone
