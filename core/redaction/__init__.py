@@ -49,13 +49,14 @@ _ANCHORS = frozenset(
     )
 )
 """Every text with a secret that no random token and no login shows contains one of these."""
-_EXACT = frozenset(anchor for anchor in _ANCHORS if anchor != anchor.lower())
 _PHRASES = {
     anchor: max(anchor.split(), key=len)
     for anchor in _ANCHORS
     if " " in anchor and (" " in anchor.strip() or anchor == " / ")
 }
 """Anchors of several words, and the word of each that is searched first."""
+_EXACT = frozenset(anchor for anchor in _ANCHORS if anchor != anchor.lower()).difference(_PHRASES)
+_FOLDED = _ANCHORS.union(_PHRASES.values()).difference(_PHRASES, _EXACT)
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyz ,.;()\n")
 """Anchors among nothing but plain words and a little punctuation announce no secret."""
 
@@ -184,15 +185,19 @@ def _anchors_in(lower: str, words: set[str]) -> set[str]:
     """The anchors in the new words of a text, and the words of phrases."""
     fresh = f" {' '.join(words)} "
     low = fresh.lower()
-    likely: Iterable[str] = (*_ANCHORS, *_PHRASES.values())
+    folded: Iterable[str] = _FOLDED
+    exact: Iterable[str] = _EXACT
+    phrases: Iterable[str] = _PHRASES
     if len(low) > 1_000:  # only those whose longest run is in the text
         if not _index:
-            for anchor in likely:
+            for anchor in (*_FOLDED, *_EXACT, *_PHRASES):
                 run = max(_runs_of(_PHRASES.get(anchor, anchor).lower()), key=len, default="")
                 _index.setdefault(run, []).append(anchor)
         runs = " ".join(set(_runs_of(low)))
-        likely = [anchor for run in filter(runs.__contains__, _index) for anchor in _index[run]]
-    return {word for word in likely if word in (lower if word in _PHRASES else fresh if word in _EXACT else low)}
+        likely = {anchor for run in filter(runs.__contains__, _index) for anchor in _index[run]}
+        folded, exact, phrases = likely & _FOLDED, likely & _EXACT, likely & _PHRASES.keys()
+    present = {*filter(low.__contains__, folded), *filter(fresh.__contains__, exact)}
+    return present.union(filter(lower.__contains__, phrases))
 
 
 def _runs_of(text: str) -> list[str]:
