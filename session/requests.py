@@ -124,8 +124,11 @@ def is_request(text: str, letters: int = REQUEST_LETTERS) -> bool:
 
 
 def says_something(text: str) -> bool:
-    """Whether a person's prompt is worth listing: it is a request, or has two telling words ("fix the login bug")."""
-    return is_request(text) or _telling_word_count(text) >= 2
+    """Whether a person's prompt is worth listing: it is a request, or has two telling words ("fix the login bug").
+
+    One is enough in a sentence of four words ("try the gannet way").
+    """
+    return is_request(text) or _telling_word_count(text) >= (1 if len(own_words(text).split()) >= 4 else 2)
 
 
 def own_words(text: str) -> str:

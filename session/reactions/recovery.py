@@ -22,7 +22,7 @@ from core.store.calls import fading
 from session import command_runs, own_command
 from session.reactions import NO_CHECKPOINT, NO_RESULTS, Reaction
 from session.record import JOINT, asks_for_last_note, last_messages, message, searchable, task_query, task_text
-from session.requests import is_in_summary, is_request, open_request, talked_about
+from session.requests import is_in_summary, is_request, open_request, says_something, talked_about
 from session.session import fault_boundary
 from session.state import MESSAGE_CHARS
 
@@ -117,7 +117,8 @@ def _compose(event: HookEvent, session: Session) -> Note:
     if not any(is_request(entry["text"]) for entry in messages):
         messages = store.read("work", lambda db: _archived_messages(db, state), messages)
     # A longer prompt may quote foreign text, and a shorter one ("go on") asks for nothing.
-    asked = [entry for entry in reversed(messages) if entry["isShort"] and is_request(entry["text"])]
+    short = [entry for entry in reversed(messages) if entry["isShort"] and says_something(entry["text"])]
+    asked = [entry for entry in short if is_request(entry["text"])] or short
     said = dict.fromkeys(searchable(clip(task_query([entry]), 120, tokens=45)) for entry in asked)
     requests = [query for query in said if query]
 

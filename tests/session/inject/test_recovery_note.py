@@ -285,6 +285,19 @@ def test_a_chat_keeps_its_first_request_and_the_last_ones(run: Run, tmp_path: Pa
     assert 'recall "weiter"' not in note and 'recall "thx"' not in note and 'recall "write it into' in note
 
 
+def test_a_short_sentence_is_a_task_and_a_query_if_there_is_no_longer_one(run: Run, tmp_path: Path) -> None:
+    transcript = Transcript(tmp_path / f"{SESSION}.jsonl")
+    for prompt in ("try the gannet way", "thx", "weiter"):
+        hook(run, "UserPromptSubmit", transcript.path, prompt=prompt)
+        transcript.user(prompt)
+        transcript.assistant("Tried.")
+        hook(run, "Stop", transcript.path)
+    hook(run, "PreCompact", transcript.path, trigger="auto")
+    note = hook(run, "SessionStart", transcript.path, source="compact")
+    assert '**Task:** "try the gannet way"' in note.splitlines()
+    assert 'recall "try the gannet way"' in note and 'recall "thx"' not in note
+
+
 def test_printed_queries_of_the_note_run(run: Run, path: Path) -> None:
     text = compacted(run, path)
     by_file, by_request = [part for part in text.split("`") if part.startswith("joelclaw recall ")]
