@@ -270,30 +270,28 @@ def test_a_session_with_one_call_gets_the_same_note(run: Run, tmp_path: Path) ->
     ]  # fmt: skip
 
 
-def test_a_chat_keeps_its_first_request_and_the_last_ones(run: Run, tmp_path: Path) -> None:
-    transcript = Transcript(tmp_path / f"{SESSION}.jsonl")
-    said = ["Which glass do we take for the lens, given the budget of 900 EUR?", "and what about the sea salt?",
-            "we take the lamp of 40 watts, not the halogen", "write it into docs/lens.md", "thx", "weiter"]  # fmt: skip
-    for prompt in said:
+def note_of_a_talk(run: Run, folder: Path, *prompts: str) -> str:
+    """The note after a compaction of a session in which the user only talked."""
+    transcript = Transcript(folder / f"{SESSION}.jsonl")
+    for prompt in prompts:
         hook(run, "UserPromptSubmit", transcript.path, prompt=prompt)
         transcript.user(prompt)
         transcript.assistant("Answered.")
         hook(run, "Stop", transcript.path)
     hook(run, "PreCompact", transcript.path, trigger="auto")
-    note = hook(run, "SessionStart", transcript.path, source="compact")
+    return hook(run, "SessionStart", transcript.path, source="compact")
+
+
+def test_a_chat_keeps_its_first_request_and_the_last_ones(run: Run, tmp_path: Path) -> None:
+    said = ["Which glass do we take for the lens, given the budget of 900 EUR?", "and what about the sea salt?",
+            "we take the lamp of 40 watts, not the halogen", "write it into docs/lens.md", "thx", "weiter"]  # fmt: skip
+    note = note_of_a_talk(run, tmp_path, *said)
     assert "**Task:** " + " | ".join(f'"{prompt}"' for prompt in said[:4]) in note.splitlines()
     assert 'recall "weiter"' not in note and 'recall "thx"' not in note and 'recall "write it into' in note
 
 
 def test_a_short_sentence_is_a_task_and_a_query_if_there_is_no_longer_one(run: Run, tmp_path: Path) -> None:
-    transcript = Transcript(tmp_path / f"{SESSION}.jsonl")
-    for prompt in ("try the gannet way", "thx", "weiter"):
-        hook(run, "UserPromptSubmit", transcript.path, prompt=prompt)
-        transcript.user(prompt)
-        transcript.assistant("Tried.")
-        hook(run, "Stop", transcript.path)
-    hook(run, "PreCompact", transcript.path, trigger="auto")
-    note = hook(run, "SessionStart", transcript.path, source="compact")
+    note = note_of_a_talk(run, tmp_path, "try the gannet way", "thx", "weiter")
     assert '**Task:** "try the gannet way"' in note.splitlines()
     assert 'recall "try the gannet way"' in note and 'recall "thx"' not in note
 
