@@ -235,43 +235,36 @@ def _has_new_category(older: Document, newer: Document) -> bool:
     return older["category_source"] in ("keyword", "fallback") or newer["category_source"] == "annotation"
 
 
-def tag(db: apsw.Connection, identifier: str, *, add: Sequence[str], remove: Sequence[str]) -> dict[str, Any]:
-    """Add and remove tags. Raises Failure MEMORY_INVALID_ARGS for no tag, or more than write.MAX_TAGS in total."""
+def tag(
+    db: apsw.Connection, identifier: str, *, add: Sequence[str], remove: Sequence[str], pin: bool | None = None
+) -> dict[str, Any]:
+    """Add and remove tags. `pin`: whether the memory, from now on, neither loses score with age nor becomes stale.
+
+    Raises Failure MEMORY_INVALID_ARGS for no change, or for more than write.MAX_TAGS in total.
+    """
     redacted: list[str] = []
     more, fewer = write.clean_tags(add, redacted), write.clean_tags(remove, redacted)
+    if pin is not None:
+        more, fewer = ([*more, PINNED], [*fewer, STALE]) if pin else (more, [*fewer, PINNED])
     if not (more or fewer):
         raise usage("MEMORY_INVALID_ARGS", "no tag was given", "give --add-tags CSV or --remove-tags CSV")
-    older, result = _set_tags(db, identifier, more, fewer)
-    return {
-        **result,
-        "added": [name for name in result["tags"] if name not in older["tags"]],
-        "removed": [name for name in older["tags"] if name not in result["tags"]],
-        "redacted": list(dict.fromkeys(redacted)),
-    }
-
-
-def pin(db: apsw.Connection, identifier: str, *, undo: bool = False) -> dict[str, Any]:
-    """Pin a memory, so that it neither loses score with age nor becomes stale, or undo that."""
-    more, fewer = ([], [PINNED]) if undo else ([PINNED], [STALE])
-    return {**_set_tags(db, identifier, more, fewer, unstale=not undo)[1], "undo": undo}
-
-
-def _set_tags(
-    db: apsw.Connection, identifier: str, more: list[str], fewer: list[str], *, unstale: bool = False
-) -> tuple[Document, dict[str, Any]]:
-    """Change the tags of a memory; returns it as it was, and the result. `unstale` also removes the stale mark."""
     with sqlite.transaction(db):
-        older = _find_observation(db, identifier, superseded=not unstale)
-        wanted = list(dict.fromkeys([*(name for name in older["tags"] if name not in fewer), *more]))
+        older = _find_observation(db, identifier, superseded=not pin)
+        before = older["tags"]
+        wanted = list(dict.fromkeys([*(name for name in before if name not in fewer), *more]))
         tags = write.clean_tags(wanted, [])
         if len(tags) < len(wanted):
             message = f"a memory has {len(tags)} tags at most"
             raise usage("MEMORY_INVALID_ARGS", message, "remove some in the same call: --remove-tags CSV")
-        stale = older["stale"] and not unstale
-        changed = tags != older["tags"] or stale != older["stale"]
-        if changed:
-            documents.set_tags(db, older["rowid"], tags, stale=stale)
-    return older, _result({**older, "tags": tags, "stale": stale}, changed=changed)
+        stale = older["stale"] and not pin
+        documents.set_tags(db, older["rowid"], tags, stale=stale)
+    changed = (tags, stale) != (before, older["stale"])
+    return {
+        **_result({**older, "tags": tags, "stale": stale}, changed=changed),
+        "added": [name for name in tags if name not in before],
+        "removed": [name for name in before if name not in tags],
+        "redacted": list(dict.fromkeys(redacted)),
+    }
 
 
 def supersede(db: apsw.Connection, identifier: str, text: str, *, now: int, vectors: bool) -> dict[str, Any]:
@@ -325,25 +318,19 @@ def forget(
 ) -> dict[str, Any]:
     """Hide memories and tool calls from every search, or bring them back; all or none.
 
-    Raises Failure MEMORY_NOT_FOUND; with `undo` also MEMORY_PURGED, and MEMORY_FORGOTTEN for a call of a session that
-    was forgotten.
+    Raises Failure MEMORY_NOT_FOUND; with `undo` also MEMORY_PURGED.
     """
-    ids = list(dict.fromkeys(identifiers))
     with sqlite.transaction(db):
-        found = [known_call(db, name) for name in ids if name.startswith(CALL_PREFIX)]
-        others = [find(db, name) for name in ids if not name.startswith(CALL_PREFIX)]
+        found = [known_call(db, name) for name in dict.fromkeys(identifiers) if name.startswith(CALL_PREFIX)]
+        others = [find(db, name) for name in identifiers if not name.startswith(CALL_PREFIX)]
         memories = list({memory["id"]: memory for memory in others}.values())  # an id may be given twice, shortened
         changed = [name for name, _, _, call in found if (call is None) == undo]
-        changed += [memory["id"] for memory in memories if (memory["forgotten_at"] is not None) == undo]
         for name, session, number, _ in found:
             if name in changed and undo:
-                if sessions.is_forgotten(db, session):
-                    fix = f"bring the session back first: joelclaw memory forget --undo {session}"
-                    raise Failure("MEMORY_FORGOTTEN", f"the session of {name} was forgotten, too", fix)
                 forgotten.bring_back(db, session, number)
             elif name in changed:
                 forgotten.hide_call(db, session, number, now=now)
-        _hide(db, memories, now=now, vectors=vectors, undo=undo)
+        changed += _hide(db, memories, now=now, vectors=vectors, undo=undo)
     names = [*(name for name, *_ in found), *(memory["id"] for memory in memories)]
     return {
         "ids": names, "restored" if undo else "forgotten": changed,
@@ -352,18 +339,19 @@ def forget(
     }  # fmt: skip
 
 
-def _hide(db: apsw.Connection, memories: Sequence[Document], *, now: int, vectors: bool, undo: bool) -> None:
-    """Hide those of these memories that are visible, or bring back the others. Raises Failure MEMORY_PURGED."""
+def _hide(db: apsw.Connection, memories: Sequence[Document], *, now: int, vectors: bool, undo: bool) -> list[str]:
+    """Hide memories, or bring them back; returns the ids of those that changed. Raises Failure MEMORY_PURGED."""
     signatures = vectors and documents.has_signatures(db)
-    for memory in memories:
+    changed = [memory for memory in memories if (memory["forgotten_at"] is not None) == undo]
+    for memory in changed:
         if undo:
             refuse_purged(memory)
-        if undo and memory["forgotten_at"] is not None:
             write.store(db, {**memory, "forgotten_at": None, "updated_at": now}, vectors=vectors)
-        elif not undo and memory["forgotten_at"] is None:
+        else:
             documents.forget(db, memory["rowid"], now, signatures=signatures)
-    for session in {memory["session_id"] for memory in memories}:
+    for session in {memory["session_id"] for memory in changed}:
         documents.renew_segments(db, session)
+    return [memory["id"] for memory in changed]
 
 
 def forget_session(db: apsw.Connection, session: str, *, now: int, vectors: bool) -> dict[str, Any]:
@@ -399,8 +387,7 @@ def undo_forget_session(db: apsw.Connection, session: str, *, now: int, vectors:
                 fix = f"if its transcript still exists: joelclaw memory archive --again {session}"
                 raise Failure("MEMORY_PURGED", f"session {session} was deleted for good", fix)
             found = [memory for name in kept or () if (memory := documents.by_id(db, name)) and not _is_purged(memory)]
-            _hide(db, found, now=now, vectors=vectors, undo=True)
-            names += [memory["id"] for memory in found if memory["forgotten_at"] is not None]
+            names += _hide(db, found, now=now, vectors=vectors, undo=True)
         known = sessions.by_id(db, session)
     return {
         "session": session, "ids": names, "restored": names, "unchanged": [] if was_forgotten else [session],
@@ -433,25 +420,19 @@ def admit_again(db: apsw.Connection, session: str, source: str, *, now: int, vec
 def scorecard(db: apsw.Connection, *, hours: float, now: int) -> dict[str, Any]:
     """The contract's rates over the last `hours`. The overall status is the worst; a red metric breaches its gate."""
     since = int(now - hours * clock.HOUR_MS)
-    query: EventQuery = {
-        "any_of": [["recall", "completed"]], "levels": [], "sources": [], "components": ["recall-cli"], "session": "",
-        "system": "", "success": None, "since": since,
-    }  # fmt: skip
-    recalls = [event for event in events.newest(db, query, 200_000) if event["action"] == "memory.recall.completed"]
-    rewrites = sum(event["metadata"].get("rewrite") == "abbreviations" for event in recalls)
-    with_results = [event for event in recalls if event["metadata"].get("returned")]
-    last_used = (store_file.last_used(db) if with_results else None) or 0
-    used = sum(last_used >= event["timestamp"] - 1000 for event in with_results)  # a memory was used after the recall
+    query: EventQuery = {"components": ["recall-cli"], "actions": ["memory.recall.completed"], "since": since}
+    recalls = [event["metadata"] | {"at": event["timestamp"]} for event in events.newest(db, query, 200_000)]
+    rewrites = sum(recall.get("rewrite") == "abbreviations" for recall in recalls)
+    answered = [recall for recall in recalls if recall.get("returned")]
+    last_used = store_file.last_used(db) or 0
+    used = sum(last_used >= recall["at"] - 1000 for recall in answered)  # a memory was used after the recall
     verdicts = store_file.verdicts_since(db, "observations", since)
     metrics = [
-        _metric("rewrite_fallback_rate", "rewrites of a query that fell back to the query as it was", "rewrites",
-                (0.1, 0.3), (0, rewrites)),  # no rewrite can fail
-        _metric("memory_yield_rate", "recalls that returned at least one memory", "recalls",
-                (0.7, 0.5), (len(with_results), len(recalls))),
-        _metric("usage_coverage_rate", "recalls with results whose use was recorded", "recalls with results",
-                (0.95, 0.85), (used, len(with_results))),
-        _metric("observe_skip_rate", "observations that the write gate discarded", "observations",
-                (0.3, 0.5), (verdicts.get("discard", 0), sum(verdicts.values()))),
+        _metric("rewrite_fallback_rate", "rewrites that fell back to the query", (0.1, 0.3), 0, rewrites),  # none can
+        _metric("memory_yield_rate", "recalls that returned a memory", (0.7, 0.5), len(answered), len(recalls)),
+        _metric("usage_coverage_rate", "recalls whose use was recorded", (0.95, 0.85), used, len(answered)),
+        _metric("observe_skip_rate", "observations that the write gate discarded", (0.3, 0.5),
+                verdicts.get("discard", 0), sum(verdicts.values())),
     ]  # fmt: skip
     statuses = [metric["status"] for metric in metrics if metric["value"] is not None]
     return {
@@ -461,17 +442,12 @@ def scorecard(db: apsw.Connection, *, hours: float, now: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _metric(
-    name: str, description: str, unit: str, bounds: tuple[float, float], counts: tuple[int, int]
-) -> dict[str, Any]:
-    """A rate (`counts`: part and whole) against its bounds for green and yellow; the higher the better if green is."""
-    (green, yellow), (part, whole) = bounds, counts
+def _metric(name: str, description: str, bounds: tuple[float, float], part: int, whole: int) -> dict[str, Any]:
+    """A rate against its bounds for green and yellow; the higher the better if green is."""
     about = {"name": name, "value": None, "description": description}
     needed = 5  # of fewer, a single failure would be more than a fifth
     if whole < needed:
-        detail = f"{whole or 'no'} {unit} in this time, {needed} are needed"
-        return {**about, "status": "not enough yet", "detail": detail}
-    value = part / whole
-    is_green, is_yellow = ((value >= bound) if green > yellow else (value <= bound) for bound in (green, yellow))
-    status = "green" if is_green else "yellow" if is_yellow else "red"
-    return {**about, "value": round(value, 4), "status": status, "detail": f"{part} of {whole} {unit}"}
+        return {**about, "status": "not enough yet", "detail": f"{whole} in this time, {needed} are needed"}
+    value, sign = part / whole, 1 if bounds[0] > bounds[1] else -1
+    status = ("red", "yellow", "green")[sum(sign * value >= sign * bound for bound in bounds)]
+    return {**about, "value": round(value, 4), "status": status, "detail": f"{part} of {whole}"}

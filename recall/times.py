@@ -6,23 +6,18 @@ Words of time are read in English only. A date in digits (2023-05-08) is read in
 
 from __future__ import annotations
 
+import time
+
 from core import TYPE_CHECKING, words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from datetime import date
 
-    Days = tuple[date, date]
-    """The first and the last day."""
+    Day = tuple[int, int, int]
+    """Year, month and day; day 0 is the last of the month before, month 13 the next January, and so on."""
 
-_MONTHS = {
-    name: number
-    for number, month in enumerate((
-        "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
-        "december",
-    ), 1)
-    for name in (month, month[:3])
-}  # fmt: skip
+_MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec".split()
+_MONTH_NAMES = "january february march april june july august september october november december".split()
 _WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _UNITS = {"day": 1, "days": 1, "week": 7, "weeks": 7, "month": 30, "months": 30, "year": 365, "years": 365}
 
@@ -43,12 +38,9 @@ def asks_only_for_a_time(query: str) -> bool:
         " working prompt prompts question questions conversation conversations session sessions show list everything"
         " anything last previous ago today yesterday since during one two three four five six"
     ).split()
-    is_name = len(asked) == 1 and asked[0] in _MONTHS
-    return not is_name and all(
-        word in asking or word in words.STOP_WORDS or word in _UNITS or word in _MONTHS
-        or word in _WEEKDAYS or _is_year(word) or _day_number(word)
-        for word in asked
-    )  # fmt: skip
+    is_name = len(asked) == 1 and _month(asked[0])
+    known = {*asking, *words.STOP_WORDS, *_UNITS, *_WEEKDAYS}
+    return not is_name and all(word in known or _month(word) or _is_year(word) or _day_number(word) for word in asked)
 
 
 def period_named(asked: Sequence[str], now: int, *, exactly: bool = False) -> tuple[int, int] | None:
@@ -56,97 +48,76 @@ def period_named(asked: Sequence[str], now: int, *, exactly: bool = False) -> tu
 
     A date includes the days around it, unless `exactly`: people remember dates roughly, and write about an event later.
     """
-    time_words = ("ago", "today", "yesterday", *_WEEKDAYS, *_UNITS, *_MONTHS)
-    if not any(word in time_words or _is_year(word) for word in asked):
-        return None  # this needs no calendar
-    import time
-    from datetime import date, timedelta
-
-    today = date(*time.localtime(now / 1000)[:3])
-
-    def midnight(day: date) -> int:
-        return int(time.mktime((day.year, day.month, day.day, 0, 0, 0, 0, 0, -1))) * 1000
-
+    today = time.localtime(now / 1000)
     for at in range(len(asked)):
-        try:
-            relative = _relative(asked, at, today)
-            days = relative or _date(asked, at, today)
-            if days is not None:
-                first, last = days
-                if first == last and not (relative or exactly):
-                    first, last = first - timedelta(1), last + timedelta(3)
-                return midnight(first), midnight(last + timedelta(1))
-        except (ValueError, OverflowError):  # 31 February, or before the year 1
-            continue
+        days = _relative(asked, at, today) or _date(asked, at, today, 0 if exactly else 1)
+        if days is not None:
+            start, end = (time.mktime((*day, 0, 0, 0, 0, 0, -1)) for day in days)
+            return int(start) * 1000, int(end) * 1000
     return None
 
 
-def _relative(asked: Sequence[str], at: int, today: date) -> Days | None:
-    """The days that a word means, perhaps with those before it: "yesterday", "last Friday", "2 days ago"."""
-    from datetime import timedelta
-
+def _relative(asked: Sequence[str], at: int, today: time.struct_time) -> tuple[Day, Day] | None:
+    """The first day that a word means and the day after the last: "yesterday", "last Friday", "2 days ago"."""
     word, before = asked[at], asked[at - 1] if at else ""
-    is_current = before == "this"
+    year, month, day = today[:3]
     if word in ("today", "yesterday"):
-        day = today if word == "today" else today - timedelta(1)
-        return day, day
+        day -= word == "yesterday"
+        return (year, month, day), (year, month, day + 1)
     if word == "ago" and at > 1 and before in _UNITS:
+        numbers = ("", "a", "two", "three", "four", "five", "six")
         count = asked[at - 2]
-        numbers = ("", "one", "two", "three", "four", "five", "six")
-        number = 1 if count == "a" else numbers.index(count) if count in numbers else int(count)
-        day, around = today - timedelta(number * _UNITS[before]), timedelta(_UNITS[before] // 2)
-        return day - around, day + around
+        number = numbers.index(count) if count in numbers else int(count) if count.isdecimal() else 0
+        around = _UNITS[before] // 2
+        day -= min(number, 100) * _UNITS[before]
+        return ((year, month, day - around), (year, month, day + around + 1)) if number else None
     if before not in ("this", "last", "previous"):  # "on Friday" may be any Friday
         return None
+    ago = int(before != "this")
     if word in _WEEKDAYS:
-        days_ago = (today.weekday() - _WEEKDAYS.index(word)) % 7
-        day = today - timedelta(days_ago or 7 * (not is_current))
-        return day, day
+        day -= (today.tm_wday - _WEEKDAYS.index(word)) % 7 or 7 * ago
+        return (year, month, day), (year, month, day + 1)
     if word == "week":
-        monday = today - timedelta(today.weekday())
-        return (monday, today) if is_current else (monday - timedelta(7), monday - timedelta(1))
+        monday = day - today.tm_wday - 7 * ago
+        return (year, month, monday), (year, month, monday + 7)
     if word == "month":
-        return _month(today if is_current else today.replace(day=1) - timedelta(1))
-    return _year(today.year - (not is_current)) if word == "year" else None
+        return (year, month - ago, 1), (year, month - ago + 1, 1)
+    return ((year - ago, 1, 1), (year - ago + 1, 1, 1)) if word == "year" else None
 
 
-def _date(asked: Sequence[str], at: int, today: date) -> Days | None:
-    """The days meant by a date: 2024-05-08, 8.5.2024, 5/28/2024, 2024-05, "8 May 2023", "in June", "in 2024"."""
+def _date(asked: Sequence[str], at: int, today: time.struct_time, around: int) -> tuple[Day, Day] | None:
+    """As `_relative`, for a date: 2024-05-08, 8.5.2024, 5/28/2024, 2024-05, "8 May 2023", "in June", "in 2024".
+
+    A single day gets `around` days before it and three times as many after it.
+    """
     word, before = asked[at], asked[at - 1] if at else ""
     has_preposition = before in ("in", "of", "since", "during", "last", "this")
+    year, month, day = 0, _month(word), 0
     if _is_year(word):
+        year = int(word)
         month, day = ([_day_number(part) for part in asked[at + 1 : at + 3]] + [0, 0])[:2]
         numbers = [_day_number(part) for part in asked[max(at - 2, 0) : at]]
         if not month and len(numbers) == 2 and all(numbers):  # 28.5.2023 or 5/28/2023
             month, day = numbers if numbers[1] > 12 else reversed(numbers)
-        if month:
-            first = today.replace(int(word), month, 1)
-            return (first.replace(day=day),) * 2 if day else _month(first)
-        return _year(int(word)) if has_preposition else None
-    month = _MONTHS.get(word, 0)
-    if not month:
+        if not month:
+            return ((year, 1, 1), (year + 1, 1, 1)) if has_preposition else None
+    elif month:
+        near = [*asked[max(at - 2, 0) : at], *asked[at + 1 : at + 3]]
+        day = next(filter(None, map(_day_number, near)), 0)
+        year = next((int(other) for other in near if _is_year(other)), 0)
+        if not (day or year or has_preposition):
+            return None  # "may" is also a verb
+        year = year or today.tm_year - ((month, day) > today[1:3])
+    if not 0 < month <= 12 or day > 31:
         return None
-    around = [*asked[max(at - 2, 0) : at], *asked[at + 1 : at + 3]]
-    day = next(filter(None, map(_day_number, around)), 0)
-    year = next((int(other) for other in around if _is_year(other)), 0)
-    if not (day or year or has_preposition):
-        return None  # "may" is also a verb
-    if not year:
-        year = today.year if (month, day) <= (today.month, today.day) else today.year - 1
-    return (today.replace(year, month, day),) * 2 if day else _month(today.replace(year, month, 1))
+    if day:
+        return (year, month, day - around), (year, month, day + 3 * around + 1)
+    return (year, month, 1), (year, month + 1, 1)
 
 
-def _month(within: date) -> Days:
-    from datetime import timedelta
-
-    first = within.replace(day=1)
-    return first, (first + timedelta(31)).replace(day=1) - timedelta(1)
-
-
-def _year(year: int) -> Days:
-    from datetime import date
-
-    return date(year, 1, 1), date(year, 12, 31)
+def _month(word: str) -> int:
+    """The number of a month, by its name or the first three letters; 0 for anything else."""
+    return _MONTHS.index(word[:3]) + 1 if word in _MONTHS or word in _MONTH_NAMES else 0
 
 
 def _is_year(word: str) -> bool:

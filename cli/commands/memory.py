@@ -150,10 +150,8 @@ def edit(
     new_text = read_text(MAX_CHARS) if text == "-" else text
     db, about = open_writing(id)
     result: dict[str, Any] = {}
-    if add_tags or remove_tags:
-        result |= curate.tag(db, id, add=add_tags.split(","), remove=remove_tags.split(","))
-    if pin is not None:
-        result |= curate.pin(db, id, undo=not pin)
+    if add_tags or remove_tags or pin is not None:
+        result |= curate.tag(db, id, add=add_tags.split(","), remove=remove_tags.split(","), pin=pin)
     if new_text is not None:
         result |= curate.edit(db, id, new_text, **about)
     return Answer(result, [_show_step(result["id"])])
