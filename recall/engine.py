@@ -18,7 +18,6 @@ from recall.hit import EXTERNAL, document_hit, snippet
 from recall.query import Scope, expand, resolve_category
 from recall.ranking import Ranking, is_work, reasons_to_drop, restatement_factor
 from recall.times import asks_only_for_a_time, period_named, words_of_time
-from recall.vectors import document_vector
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -213,7 +212,11 @@ class _Recall:
         """The hits for these terms, only those whose text meets the condition, if given."""
         lexical = max(int(self.limit * self.budget["fetchMultiplier"]) + 1, CANDIDATES)
         semantic = max(int(lexical * 0.4), self.limit)  # sqlite-vec takes longer the more it returns
-        vector = document_vector(self.expanded) if by_meaning and self.source.semantic else b""
+        vector = b""
+        if by_meaning and self.query.by_meaning and self.source.semantic:
+            from recall.vectors import document_vector
+
+            vector = document_vector(self.expanded)
         self.ranked = self.ranking.rank(self.source, terms, vector, self.filters, lexical, semantic)
         if condition is not None:
             first = {ranked.traits["rowid"]: ranked for ranked in self.ranked[:CANDIDATES]}

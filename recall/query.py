@@ -34,6 +34,7 @@ class Query:
     include_hold = False  # also what the write gate held back
     include_discard = False  # also what the write gate discarded
     include_superseded = False  # also what another memory replaced
+    by_meaning = True  # also memories without a word of the query
     by_name = False  # also tool calls and places in files; a query that is a single name gets only what contains it
     asking_session = ""  # with `by_name`: its work in a place comes before that of other sessions
     whole = False  # with `by_name`: each message and call is a hit of its own

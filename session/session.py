@@ -307,8 +307,7 @@ class SessionStore:
         self._config = config
         self._now = now
         self.db: apsw.Connection | None = None
-        self.has_vectors = False
-        self._must_load_vectors = True
+        self._has_vectors: bool | None = None
         self.faults: list[Fault] = []
         self.steps: list[fault_boundary] = []
         """The steps that began so far."""
@@ -319,10 +318,16 @@ class SessionStore:
 
         if self.db is None:
             self.db = sqlite.open_reading()
-        if self._must_load_vectors and self.db is not None:
-            self._must_load_vectors = False
-            self.has_vectors = sqlite.load_vectors(self.db)
         return self.db
+
+    @property
+    def has_vectors(self) -> bool:
+        """Whether sqlite-vec is loaded into the open store: when this is first asked."""
+        if self._has_vectors is None and self.db is not None:
+            from core.store import sqlite
+
+            self._has_vectors = sqlite.load_vectors(self.db)
+        return bool(self._has_vectors)
 
     def read(self, step: str, work: Callable[[apsw.Connection], Result], otherwise: Result) -> Result:
         """What `work` returns; `otherwise` if it fails, if there is no store yet, or after a fault."""
@@ -349,8 +354,7 @@ class SessionStore:
                 self.db = sqlite.open_writing(busy_ms=log.BUSY_MS, durable=durable)
             else:
                 sqlite.set_durability(self.db, durable, busy_ms=log.BUSY_MS)
-            if (db := self.reading()) is not None:
-                return work(db)
+            return work(self.db)
         return otherwise
 
     def step_times(self, began: float) -> list[list[Any]]:
@@ -363,7 +367,7 @@ class SessionStore:
 
     def recall(
         self, query: str, project: str, *, everywhere: bool = False, min_score: float | None = None,
-        with_turns: bool = False,
+        with_turns: bool = False, by_meaning: bool = True,
     ) -> list[Hit] | None:  # fmt: skip
         """Memories for a query; None if the store failed.
 
@@ -371,6 +375,7 @@ class SessionStore:
             everywhere: also memories of other projects.
             min_score: the lowest score (default: the setting `inject.min_score`).
             with_turns: also episodes, which are a hundred times as many.
+            by_meaning: also memories without a word of the query.
         """
         if self.faults:
             return None
@@ -378,14 +383,16 @@ class SessionStore:
             from recall import engine
             from recall.query import Query
 
-            db = self.reading()
+            if (db := self.reading()) is None:
+                return []
             lowest = self._config.get_float("inject.min_score") if min_score is None else min_score
             asked = Query(
                 query, limit=15, min_score=lowest, budget="lean", project=project,
                 isolated=not everywhere, collections=() if with_turns else ("observations", "knowledge"),
+                by_meaning=by_meaning,
             )  # fmt: skip
             result = engine.recall(
-                db, asked, now=self._now, vectors=self.has_vectors, config=self._config, patience_ms=500
+                db, asked, now=self._now, vectors=by_meaning and self.has_vectors, config=self._config, patience_ms=500
             )
             hits: list[Hit] = result["hits"]
             # Without a project, the task of another session may quote anything.

@@ -105,9 +105,10 @@ def recent(db: apsw.Connection, collection: str, since: int, limit: int) -> list
 
 
 def of_projects(db: apsw.Connection, names: Sequence[str], limit: int, tag: str = "") -> list[Document]:
-    """Memories of these projects and global ones, the pinned ones first, then the newest; no doubtful or stale ones.
+    """Memories of these projects and global ones, the pinned ones first, then the newest.
 
-    Only the 1,000 newest of each kind are looked at: reading more would slow a hook.
+    Doubtful and stale memories and tasks of sessions are left out. Only the 1,000 newest of each kind are looked at:
+    reading more would slow a hook.
 
     Args:
         tag: only those with this tag, in lower case.
@@ -121,7 +122,8 @@ def of_projects(db: apsw.Connection, names: Sequence[str], limit: int, tag: str 
     }
     tagged = " AND instr(lower(tags), ?) AND EXISTS (SELECT 1 FROM json_each(tags) WHERE lower(value) = ?)"
     columns = "rowid, tags, forgotten_at, superseded_by, stale, write_verdict"  # compiling `*` takes twice as long
-    condition = f"{_CURRENT} AND stale = 0 AND write_verdict = 'allow'{tagged if tag else ''}"
+    no_task = " AND instr(tags, '\"session-task\"') = 0"
+    condition = f"{_CURRENT} AND stale = 0 AND write_verdict = 'allow'{no_task}{tagged if tag else ''}"
     selects: list[str] = []
     values: list[Any] = []
     for index, group in groups.items():

@@ -80,7 +80,9 @@ def select(hits: Sequence[Hit], state: SessionState) -> list[Memory]:
             line = f"({where}) {line}" if (where := written(hit)) else line
             category = hit["categoryId"].removeprefix("jc:") or hit["collection"]
             chosen.setdefault(line, {"id": hit["id"], "text": line, "category": category, "score": hit["score"]})
-    return list(chosen.values())[:HITS_KEPT]
+        if len(chosen) == HITS_KEPT:
+            break
+    return list(chosen.values())
 
 
 def of_project(db: apsw.Connection, project: str, *, tag: str = "") -> list[Hit]:
@@ -90,7 +92,7 @@ def of_project(db: apsw.Connection, project: str, *, tag: str = "") -> list[Hit]
     from recall.hit import document_hit
 
     names = own_names(project, documents.projects(db)) if project else ()
-    return [document_hit(document, 0.0, 0.0, 1.0) for document in documents.of_projects(db, tuple(names), 20, tag)]
+    return [document_hit(document, 0.0, 0.0, 1.0) for document in documents.of_projects(db, tuple(names), 10, tag)]
 
 
 def written_to_be_kept(hits: Sequence[Hit], state: SessionState) -> list[Hit]:

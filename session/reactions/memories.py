@@ -51,14 +51,14 @@ def at_start(event: HookEvent, session: Session, *, query: str = "", project: st
         return Reaction(ALREADY, about=about)
     project = project or session.project(event["cwd"])
     # The query is broad, so a good memory matches few of its words.
-    hits = session.store.recall(query, project, everywhere=state.is_gateway and not project, min_score=0.1)
+    # A memory without a word of it has nothing to do with this session.
+    is_everywhere = state.is_gateway and not project
+    hits = session.store.recall(query, project, everywhere=is_everywhere, min_score=0.1, by_meaning=bool(asked))
     if hits is None:
         return Reaction(FAILED, about=about)
     files = [hit for hit in hits if hit["collection"] == "knowledge" and hit["path"]]
     memories = [hit for hit in hits if hit not in files]
-    terms, texts = words.query_terms(query), [hit["observation"] for hit in memories]
-    has_word = any(not {*words.split(text), *words.parts(text).split()}.isdisjoint(terms) for text in texts)
-    if not (asked or state.is_gateway or has_word):  # they only have a similar meaning
+    if not (memories or asked or state.is_gateway):
         memories = session.store.read("memories", lambda db: of_project(db, project), [])
     folder = folder_of(session.folder(event["cwd"]))
 
