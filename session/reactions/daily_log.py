@@ -65,12 +65,9 @@ def append_section(
 
 
 def entries_of_others(now: int, config: Config) -> list[tuple[int, str]]:
-    """Today's entries, oldest first, as lines with their times in ms (0: unknown), without those of gateways.
-
-    A gateway's own task is no news to a gateway, and neither are automated messages among the prompts of a task.
-    """
+    """Today's entries, oldest first, as lines with their times in ms (0: unknown), without those of gateways."""
     from session.record import JOINT
-    from session.requests import last_request, own_words
+    from session.requests import last_request
 
     try:
         text = _tail(log_path(now, config))
@@ -81,14 +78,12 @@ def entries_of_others(now: int, config: Config) -> list[tuple[int, str]]:
         heading, *lines = [line.strip() for line in section.lstrip("# ").splitlines() if line.strip()] or [""]
         at, _, about = heading.partition(" UTC" + _MARK)
         fields = dict(line.removeprefix("- ").partition(": ")[::2] for line in lines)
-        if not about:  # a person wrote it
-            entries += [(0, ": ".join([heading, *lines[:3]]))] if heading else []
-        elif about.split(" · ")[1:2] != [GATEWAY]:
-            said = [part for part in fields.get("Task", "").split(JOINT) if own_words(part)]
-            parts = [last_request(said)] if said else []
-            parts += [f"files {fields['Files modified']}"] if "Files modified" in fields else []
+        if heading and not about:  # a person wrote it
+            entries.append((0, ": ".join([heading, *lines[:3]])))
+        elif about and about.split(" · ")[1:2] != [GATEWAY]:
+            task = last_request(fields.get("Task", "").split(JOINT)) or f"files {fields.get('Files modified', '')}"
             written_at = clock.parse_iso(f"{clock.iso(now)[:10]}T{at}:00.000Z") or 0
-            entries += [(written_at, f"{at} {'; '.join(parts)}")] if parts else []
+            entries.append((written_at, f"{at} {task}"))
     return entries
 
 

