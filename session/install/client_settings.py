@@ -20,7 +20,7 @@ def settings_of(client: Client) -> "Settings":
     """The settings of a client. A client without a class here has no switches and no rules."""
     classes = {
         "claude": ClaudeSettings, "codex": CodexSettings, "copilot": CopilotSettings, "gemini": GeminiSettings,
-        "openclaw": OpenClawSettings, "opencode": OpenCodeSettings, "pi": PiSettings, "qwen": QwenSettings,
+        "openclaw": OpenClawSettings, "pi": PiSettings, "qwen": QwenSettings,
     }  # fmt: skip
     return classes.get(client.name, Settings)(client)
 
@@ -35,9 +35,8 @@ class Obstacle(NamedTuple):
 class Settings:
     """The settings files of a client. Subclasses set what differs."""
 
-    applies = "takes effect in the next session of {title}"  # when an installation does, in words
+    applies = "takes effect when {title} starts next"  # an installation
     end_timeout = 0  # after which the client ends the hook of a session's end, if it allows less for that
-    syntax: settings_text.Syntax = "json"  # of its settings
     project_file = ""  # the settings with hooks below a project's folder, if it is another file
     label = ""  # a hook's name on the client's screen
     allowed: tuple[str, ...] = ()  # in `file`, the keys of the list of shell commands that run without a question
@@ -147,7 +146,6 @@ class ClaudeSettings(ClaudeForm):
 class QwenSettings(ClaudeForm):
     """Qwen Code."""
 
-    syntax = "jsonc"
     rule = "Bash({} *)"
     servers_file = "settings.json"
     asks_trust = True
@@ -156,7 +154,6 @@ class QwenSettings(ClaudeForm):
 class CopilotSettings(ClaudeForm):
     """Copilot CLI. It keeps no rules for what runs without a question."""
 
-    syntax = "jsonc"
     allowed = ()
     project_file = "copilot/settings.json"
     servers_file = "mcp-config.json"
@@ -170,7 +167,6 @@ class CopilotSettings(ClaudeForm):
 class CodexSettings(Settings):
     """Codex."""
 
-    applies = "takes effect in the next session of {title}, once its hooks are trusted"
     end_timeout = 3
     rule_file = "rules/joelclaw.rules"
     skill = "skills/joelclaw/SKILL.md"
@@ -209,8 +205,6 @@ class CodexSettings(Settings):
 class GeminiSettings(Settings):
     """Gemini CLI."""
 
-    applies = "takes effect when {title} restarts"
-    syntax: settings_text.Syntax = "jsonc"
     label = "joelclaw"
     rule_file = "policies/joelclaw.toml"
     switch = ("hooksConfig", "enabled")
@@ -228,7 +222,6 @@ class GeminiSettings(Settings):
 class PiSettings(Settings):
     """pi."""
 
-    applies = "takes effect when pi starts next, or after /reload"
     servers_file = "mcp.json"
 
     def notes(self, *, project: bool) -> list[str]:
@@ -253,7 +246,6 @@ class OpenClawSettings(Settings):
     """OpenClaw. It loads a plugin that its settings switch on; they also grant what the plugin may read."""
 
     applies = "takes effect when OpenClaw's gateway restarts"
-    syntax: settings_text.Syntax = "json5"
     has_projects = False
     switch = ("plugins", "entries", own_command.NAME, "enabled")
     manifests: Mapping[str, dict[str, Any]] = {
@@ -301,16 +293,10 @@ class OpenClawSettings(Settings):
         return [f"OpenClaw does not load the plugin, or blocks some of its hooks ({ended.explain()}): {again}"]
 
 
-class OpenCodeSettings(Settings):
-    """OpenCode."""
-
-    applies = "takes effect when {title} restarts"
-
-
 def read_settings(path: str, *names: str) -> dict[str, Any]:
     """The table with this path of names in a JSON or TOML file; {} if there is none or it is unreadable."""
     try:
         text = files.read_file(path, 16_000_000).decode()
-        return as_object(settings_text.parsed(text, "toml" if path.endswith(".toml") else "json5"), *names)
+        return as_object(settings_text.parsed(text, is_toml=path.endswith(".toml")), *names)
     except (OSError, ValueError, Malformed):
         return {}

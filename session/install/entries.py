@@ -104,7 +104,6 @@ class Entries:
         self.has_hooks = path == client.path(project=project)
         self.has_server = path == client.servers(project=project)
         self.has_plugin = path == client.plugins_file
-        self._before: tuple[Any, Any] = (None, None)
 
     def are_in(self, value: Any) -> bool:
         """Whether hooks, a server or a plugin of ours are there. A rule does not count: it may be the user's own."""
@@ -122,15 +121,13 @@ class Entries:
         """Whether a server has our name that is not as we would write it."""
         return self._server_in(value) is not None and not self.is_server_in(value)
 
-    def replaced_in(self, value: Any, command: str, *, mcp: bool = False, before: Any = None) -> Any:
+    def replaced_in(self, value: Any, command: str, *, mcp: bool = False) -> Any:
         """The value with our entries as this version writes them; with `mcp` also our server and its rules.
 
-        Without a command: the value without our entries, and without containers that are empty then, unless they were
-        empty before, as in the value `before` the installation.
+        Without a command: the value without our entries, and without containers of such entries that are empty then.
         """
         if not isinstance(value, dict):
             raise Malformed("the file is not an object")
-        self._before = (value, before)
         value = copy.deepcopy(value)
         containers: list[tuple[str, ...]] = []
         if self.has_hooks:
@@ -153,7 +150,7 @@ class Entries:
                 as_object(value, *place).clear()
             containers.append(place)
         for names in () if command else containers:
-            self._remove_empty(value, *names)
+            _remove_empty(value, *names)
         return value
 
     def _server_in(self, value: Any) -> Any:
@@ -203,18 +200,10 @@ class Entries:
                     place = len(kept)
             if event in wanted:
                 kept.insert(len(kept) if place is None else place, wanted[event])
-            hooks[event] = kept
-            self._remove_empty(value, "hooks", event)
-
-    def _remove_empty(self, value: dict[str, Any], *names: str) -> None:
-        """Remove the container with this path of names, and those around it, while they are empty by our doing."""
-        for length in range(len(names), 0, -1):
-            *outer, name = names[:length]
-            if any(as_object(known, *outer).get(name) in ({}, []) for known in self._before):
-                return
-            holder = as_object(value, *outer)
-            if holder.get(name) in ({}, []):
-                del holder[name]
+            if kept or (wanted and not hooks[event]):
+                hooks[event] = kept
+            else:
+                del hooks[event]
 
 
 def _container(value: Any, kind: type, *names: str) -> Any:
@@ -225,6 +214,14 @@ def _container(value: Any, kind: type, *names: str) -> Any:
         if not isinstance(value, wanted):
             raise Malformed(f"{'.'.join(names[:length])} is not {'an object' if wanted is dict else 'a list'}")
     return value
+
+
+def _remove_empty(value: dict[str, Any], *names: str) -> None:
+    """Remove the container with this path of names if it is empty, then those around it."""
+    for length in range(len(names), 0, -1):
+        holder = as_object(value, *names[: length - 1])
+        if holder.get(names[length - 1]) in ({}, []):
+            del holder[names[length - 1]]
 
 
 def _is_our_rule(rule: object) -> bool:

@@ -61,7 +61,7 @@ class Plan:
         self.notes: list[str] = []
         self.purpose = ""
         self.backs_up = True
-        self._syntax: settings_text.Syntax = "toml" if path.endswith(".toml") else client.syntax
+        self._is_toml = path.endswith(".toml")
         self._entries = Entries(client, path, project=project)
         self._is_created = self.receipt.get("created") is True
         self._is_unedited = self.receipt.get("fingerprint") == _fingerprint(self.before)
@@ -90,7 +90,7 @@ class Plan:
         """Plan to add our entries; with `mcp` also our server. Without it, a server of ours is only updated."""
         ours = self._entries
         with _refusals(self.client, self.path):
-            value = settings_text.parsed(self.text, self._syntax)
+            value = settings_text.parsed(self.text, is_toml=self._is_toml)
             wanted = ours.replaced_in(value, command, mcp=mcp)
             text = self._edited(value, wanted)
             if self.before is not None or text:
@@ -104,10 +104,12 @@ class Plan:
         """Plan the file from before the installation, or else the text without our entries; no file if it was ours."""
         self.backs_up = not self._is_unedited
         with _refusals(self.client, self.path):
-            value = settings_text.parsed(self.text, self._syntax)
+            value = settings_text.parsed(self.text, is_toml=self._is_toml)
             rest = self._entries.replaced_in(value, "")
             if self._entries.are_in(value):
-                original = self._without_ours(value, rest)
+                original = self._backup_with(rest)
+                if original is None:
+                    original = _encoded(self._edited(value, rest))
                 self.after = None if self._is_created and original.strip() in (b"", b"{}") else original
             if self._entries.is_other_server_in(value) and self.receipt:
                 self.notes = [self._other_server()]
@@ -151,26 +153,19 @@ class Plan:
         """The text of the file, edited so that its value is `wanted` instead of `value`."""
         if settings_text.same(value, wanted):
             return self.text
-        if self._syntax == "toml":
+        if self._is_toml:
             return settings_text.edited_toml(self.text, wanted, self.client.servers_key, own_command.NAME)
-        return settings_text.edited(self.text, wanted, self._syntax)
+        return settings_text.edited(self.text, wanted)
 
-    def _without_ours(self, value: Any, rest: Any) -> bytes:
-        """The file without our entries: if it was not edited, the newest backup that holds the same, byte by byte.
-
-        `rest`: the value without them, if there is no backup.
-        """
-        candidates = []
-        for name in reversed(backups_of(self.path)):
+    def _backup_with(self, rest: Any) -> bytes | None:
+        """The newest backup that holds `rest`, the value without our entries, if nobody has edited the file since."""
+        for name in reversed(backups_of(self.path) if self._is_unedited else ()):
             with suppress(Failure, Malformed):
                 data = _read(name) or b""
-                before = settings_text.parsed(_decoded(data), self._syntax)
-                if not self._entries.are_in(before):
-                    without = self._entries.replaced_in(value, "", before=before)
-                    if self._is_unedited and self._entries.replaced_in(before, "") == without:
-                        return data
-                    candidates.append(without)
-        return _encoded(self._edited(value, (*candidates, rest)[0]))
+                before = settings_text.parsed(_decoded(data), is_toml=self._is_toml)
+                if not self._entries.are_in(before) and self._entries.replaced_in(before, "") == rest:
+                    return data
+        return None
 
 
 def plans_for(client: Settings, *, project: bool, mcp: bool = False, remove: bool = False) -> list[Plan]:
@@ -216,7 +211,7 @@ def installed_in(client: Settings, path: str) -> list[Entry]:
     text = _decoded(_read(path))
     if client.events:
         with _refusals(client, path):
-            return entries.installed_entries(settings_text.parsed(text, client.syntax), client)
+            return entries.installed_entries(settings_text.parsed(text), client)
     executable = entries.executable_of_extension(text)
     return [Entry("", executable)] if executable else []
 
@@ -331,9 +326,7 @@ def _carry_out(plan: Plan) -> str | None:
             files.remove(*(name for name in backups_of(plan.path) if _read(name) == plan.after))
         return backup
     os.unlink(plan.target)
-    folder = os.path.dirname(plan.target)
-    own_folders = [folder] if os.path.basename(folder) == own_command.NAME else []  # the receipt may be lost
-    for folder in reversed(plan.receipt.get("folders") or own_folders):
+    for folder in reversed(plan.receipt.get("folders") or ()):
         with suppress(OSError):  # a folder that is not empty
             os.rmdir(folder)
     return backup

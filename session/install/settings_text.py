@@ -1,26 +1,21 @@
-"""Settings files of clients as text: read with their positions, and edited so that everything else keeps its bytes."""
+"""Settings files of clients as text: read with their positions, and edited so that everything else keeps its bytes.
 
+JSON may have comments and be written as loosely as JSON5 allows, whichever client reads it.
+"""
+
+import ast
 import json
 import re
 import tomllib
-from collections.abc import Callable
-from contextlib import suppress
 from difflib import SequenceMatcher
-from functools import partial
-from typing import Any, Literal, NamedTuple
-
-Syntax = Literal["json", "jsonc", "json5", "toml"]
-"""`jsonc` is JSON with comments."""
+from typing import Any, NamedTuple
 
 TOKEN = re.compile(
-    r"""(?P<space>[\s\ufeff]+)|(?P<comment>//[^\r\n]*|/\*.*?\*/)|(?P<mark>[{}\[\]:,])"""
+    r"""(?P<space>[\s\ufeff]+|//[^\r\n]*|/\*.*?\*/)|(?P<mark>[{}\[\]:,])"""
     r"""|(?P<string>"(?:[^"\\\r\n]|\\.)*"|'(?:[^'\\\r\n]|\\.)*')|(?P<word>[^\s{}\[\]:,"'/]+)|(?P<other>.)""",
     re.DOTALL,
 )
-"""A token of JSON or JSON5."""
-_ESCAPE = re.compile(r"\\(?:x(..)|u(....)|(\r\n|.))", re.DOTALL)
-_ESCAPES = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v", "0": "\0", "\n": "", "\r\n": ""}
-_WORDS = {"true": True, "false": False, "null": None}
+"""A token of JSON5; comments are space."""
 
 
 class Malformed(Exception):
@@ -45,14 +40,14 @@ class Node(NamedTuple):
     members: list[Member]
 
 
-def parsed(text: str, syntax: Syntax) -> Any:
-    """The value of a text; `{}` for a blank text. Raises Malformed."""
-    if syntax == "toml":
+def parsed(text: str, *, is_toml: bool = False) -> Any:
+    """The value of a JSON or TOML text; `{}` for a blank text. Raises Malformed."""
+    if is_toml:
         try:
             return tomllib.loads(text)
         except (tomllib.TOMLDecodeError, RecursionError) as error:
             raise Malformed(str(error)) from None
-    root = _Reader(text, syntax).root()
+    root = _Reader(text).root()
     return {} if root is None else root.value
 
 
@@ -61,10 +56,10 @@ def same(value: object, other: object) -> bool:
     return json.dumps(value, sort_keys=True, default=str) == json.dumps(other, sort_keys=True, default=str)
 
 
-def edited(text: str, wanted: dict[str, Any], syntax: Syntax) -> str:
+def edited(text: str, wanted: dict[str, Any]) -> str:
     """The JSON text edited so that its value is `wanted`. New members go to the end. Raises Malformed."""
     for _ in range(500):  # each edit removes a difference; an installation needs some dozens
-        root = _Reader(text, syntax).root()
+        root = _Reader(text).root()
         if root is None:
             text += "{}\n"
         elif same(root.value, wanted):
@@ -89,7 +84,7 @@ def edited_toml(text: str, wanted: dict[str, Any], name: str, key: str) -> str:
             result += newline if result.endswith("\n") else newline * 2
         rows = [header, *(f"{name} = {json.dumps(value, ensure_ascii=False)}" for name, value in table.items()), ""]
         result += newline.join(rows)
-    value = parsed(result, "toml")
+    value = parsed(result, is_toml=True)
     if value.get(name) == {} and name not in wanted:
         del value[name]
     if not same(value, wanted):
@@ -98,18 +93,11 @@ def edited_toml(text: str, wanted: dict[str, Any], name: str, key: str) -> str:
 
 
 class _Reader:
-    """Reads the value of a JSON text with the positions of all values in it. JSON5 may be written more loosely."""
+    """Reads the value of a JSON5 text with the positions of all values in it."""
 
-    def __init__(self, text: str, syntax: Syntax) -> None:
+    def __init__(self, text: str) -> None:
         self.text = text
-        self.is_json5 = syntax == "json5"
-        self.tokens: list[re.Match[str]] = []
-        for token in TOKEN.finditer(text):
-            if token.lastgroup == "other" or (syntax == "json" and token.lastgroup == "comment"):
-                raise self.unexpected(token)
-            if token.lastgroup not in ("space", "comment"):
-                self.tokens.append(token)
-        self.tokens.reverse()
+        self.tokens = [token for token in TOKEN.finditer(text) if token.lastgroup != "space"][::-1]
 
     def root(self) -> Node | None:
         """The value of the text; None for a blank text. Raises Malformed."""
@@ -125,22 +113,19 @@ class _Reader:
         token = self.next()
         if token[0] in ("{", "["):
             return self.container(token)
-        value = self.word(token) if token.lastgroup == "word" else self.string(token)
-        return Node(value, token.start(), token.end(), [])
+        return Node(self.scalar(token), token.start(), token.end(), [])
 
     def container(self, opening: re.Match[str]) -> Node:
         members: list[Member] = []
-        names: set[str] = set()
         closing = "}" if opening[0] == "{" else "]"
         while (token := self.next())[0] != closing:
             if members and members[-1].comma is None:
                 raise self.unexpected(token)
             name = ""
             if closing == "}":
-                name = token[0] if self.is_json5 and token.lastgroup == "word" else self.string(token)
-                if name in names:
+                name = token[0] if token.lastgroup == "word" else self.scalar(token)
+                if any(name == member.name for member in members):
                     raise Malformed(f"the key {name!r} is there twice")
-                names.add(name)
                 if (colon := self.next())[0] != ":":
                     raise self.unexpected(colon)
             else:
@@ -148,33 +133,17 @@ class _Reader:
             node = self.value()
             has_comma = self.tokens and self.tokens[-1][0] == ","
             members.append(Member(name, token.start(), node, self.next().start() if has_comma else None))
-        if members and members[-1].comma is not None and not self.is_json5:
-            raise self.unexpected(token)
-        values = [member.node.value for member in members]
-        value = dict(zip([member.name for member in members], values, strict=True)) if closing == "}" else values
+        names, values = [member.name for member in members], [member.node.value for member in members]
+        value = dict(zip(names, values, strict=True)) if closing == "}" else values
         return Node(value, opening.start(), token.end(), members)
 
-    def string(self, token: re.Match[str]) -> str:
-        if token.lastgroup != "string":
-            raise self.unexpected(token)
-
-        def unescaped(escape: re.Match[str]) -> str:
-            code, unit, sign = escape.groups()
-            return _ESCAPES.get(sign, sign) if sign else chr(int(code or unit, 16))
-
-        try:
-            return _ESCAPE.sub(unescaped, token[0][1:-1]) if self.is_json5 else str(json.loads(token[0]))
-        except ValueError:  # an unknown escape
-            raise self.unexpected(token) from None
-
-    def word(self, token: re.Match[str]) -> Any:
-        word = token[0]
-        if word in _WORDS:
-            return _WORDS[word]
-        numbers: tuple[Callable[[str], Any], ...] = (partial(int, base=0), float) if self.is_json5 else (json.loads,)
-        for number in numbers if self.is_json5 or word[-1].isdigit() else ():  # unlike NaN
-            with suppress(ValueError):
-                return number(word)
+    def scalar(self, token: re.Match[str]) -> Any:
+        """A string, number or word. JSON5 writes them as JSON or, for what an installation meets, as Python does."""
+        for read in (json.loads, ast.literal_eval):
+            try:
+                return read(token[0])
+            except (ValueError, SyntaxError):
+                continue
         raise self.unexpected(token)
 
     def next(self) -> re.Match[str]:

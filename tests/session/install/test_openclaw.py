@@ -33,7 +33,7 @@ def write(user: User, text: str | None) -> None:
 
 
 def plugin_of(user: User) -> object:
-    settings = parsed((folder(user) / "openclaw.json").read_bytes().decode(), "json5")
+    settings = parsed((folder(user) / "openclaw.json").read_bytes().decode())
     return settings.get("plugins", {}).get("entries", {}).get("joelclaw")
 
 

@@ -71,26 +71,6 @@ def test_later_additions_of_others_stay(install: Install, user: Path) -> None:
     assert json.loads(Path(row["backup"]).read_text()) == value
 
 
-@pytest.mark.parametrize("mcp", [(), ("--mcp",)])
-@pytest.mark.parametrize(("agent", "file", "theirs"), [
-    ("claude", "", {"hooks": {"Stop": [], "Other": []}, "permissions": {"allow": [], "deny": []}}),
-    ("gemini", "", {"mcpServers": {}, "hooks": {}, "tools": {"allowed": []}}), ("codex", "", {"hooks": {"Stop": []}}),
-    ("copilot", "", {"hooks": {}}), ("qwen", "", {"permissions": {"allow": []}}),
-    ("openclaw", ".openclaw/openclaw.json", {"plugins": {"entries": {}}}),
-])  # fmt: skip
-def test_empty_containers_of_the_user_stay_in_a_file_that_was_edited_since(
-    install: Install, user: Path, agent: str, file: str, theirs: Any, mcp: tuple[str, ...]
-) -> None:  # fmt: skip
-    path = user / (file or FILES[agent])
-    path.parent.mkdir()
-    path.write_text(json.dumps({**theirs, "x": 1}))
-    install(agent, *mcp)
-    install(agent)
-    path.write_text(path.read_text().replace('"x": 1', '"x": 2'))
-    install(agent, verb="uninstall")
-    assert json.loads(path.read_text()) == {**theirs, "x": 2}
-
-
 def test_comments_stay_in_a_file_that_others_edited_since(install: Install, user: Path) -> None:
     path = user / FILES["gemini"]
     path.parent.mkdir()
