@@ -7,6 +7,7 @@ A destination is a signal and its endpoint in the standard `OTEL_*` variables. T
 import os
 import random
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -134,84 +135,54 @@ def _send(config: Config, places: Sequence[Destination], *, due_only: bool = Fal
         return [{"signal": place.signal, "endpoint": place.shown, **nothing} for place in places]
     from otel import otlp
 
-    db = sqlite.open_writing(busy_ms=config.get_int("store.busy_ms"), durable=False)
-    try:
-        upto = events.last_seq(db)
+    with closing(sqlite.open_writing(busy_ms=config.get_int("store.busy_ms"), durable=False)) as db:
         due = [(cursor, url) for cursor, url in cursors if not due_only or cursor.next_try_at <= clock.now_ms()]
-        return [_Transfer(db, cursor, upto).run(otlp.Sender(cursor.signal, url)) for cursor, url in due]
-    finally:
-        db.close()
+        return [_send_to(db, cursor, otlp.Sender(cursor.signal, url)) for cursor, url in due]
 
 
-class _Transfer:
-    """Sends pending events to a destination. The cursor moves when a batch was accepted."""
+def _send_to(db: apsw.Connection, cursor: Cursor, sender: "Sender") -> dict[str, Any]:
+    """Send what waits for a destination, and store in its cursor how it went; returns what `otel export` prints.
 
-    def __init__(self, db: apsw.Connection, cursor: Cursor, upto: int) -> None:
-        self._db = db
-        self._cursor = self._before = cursor
-        self._upto = upto
-
-    def run(self, sender: "Sender") -> dict[str, Any]:
-        """Send what waits and store in the cursor how it went; returns what `otel export` prints."""
-        try:
-            error = self._send_batches(sender)
-        finally:
-            sender.close()
+    A refused batch is halved until the event that the receiver refuses is found. It is skipped, and ends this export:
+    a receiver that refuses everything must not use up all events.
+    """
+    before, upto, error, now = cursor, events.last_seq(db), "", clock.now_ms()
+    name = {"logs": "BLRP", "traces": "BSP"}.get(cursor.signal, "")
+    wanted = _variable(f"OTEL_{name}_MAX_EXPORT_BATCH_SIZE")
+    size = max(1, min(int(wanted), 10_000)) if wanted.isdecimal() else 512  # the SDK's default
+    most_bytes = 1_000_000  # receivers accept a few megabytes
+    while not error:
+        batch, last = events.next_batch(db, cursor.reached, upto, size, most_bytes)
+        if not batch:
+            break
+        count, error, is_refused = sender.send(batch)
+        if is_refused and len(batch) > 1:
+            size, error = len(batch) // 2, ""
+            continue
+        changes: dict[str, Any] = {}
+        if is_refused:
+            changes = {"reached": last, "rejected": cursor.rejected + 1}
+        elif not error:
+            changes = {"reached": last, "exported": cursor.exported + count, "failures": 0, "next_try_at": 0}
+            changes |= {"error": "", "exported_at": now} if count else {}  # else none of the events is a span
         if error:
-            failures, now = self._cursor.failures + 1, clock.now_ms()
-            longest = min(300.0, 2.0 ** min(failures, 10))
+            failures = cursor.failures + 1
             # At random, so that many machines do not all return to a receiver at the same moment.
-            wait_s = longest * random.uniform(0.5, 1.0)  # noqa: S311  # not a secret
-            self._store(failures=failures, error=error, failed_at=now, next_try_at=now + int(wait_s * 1000))
-        return {
-            "signal": self._cursor.signal,
-            "endpoint": self._cursor.endpoint,
-            "sent": self._cursor.exported - self._before.exported,
-            "rejected": self._cursor.rejected - self._before.rejected,
-            "waiting": events.count_after(self._db, self._cursor.reached),
-            **({"error": error} if error else {}),
-        }
-
-    def _send_batches(self, sender: "Sender") -> str:
-        """Send batch after batch. Returns the error that ended it, or "".
-
-        A refused batch is halved until the event that the receiver refuses is found. That event is skipped once the
-        receiver accepts a later one.
-        """
-        name = {"logs": "BLRP", "traces": "BSP"}.get(self._cursor.signal, "")
-        wanted = _variable(f"OTEL_{name}_MAX_EXPORT_BATCH_SIZE")
-        most = size = max(1, min(int(wanted), 10_000)) if wanted.isdecimal() else 512  # the SDK's default
-        most_bytes = 1_000_000  # receivers accept a few megabytes
-        reached, refusal, skipped = self._cursor.reached, "", 0
-        while True:
-            batch, last = events.next_batch(self._db, reached, self._upto, size, most_bytes)
-            if not batch:
-                return refusal
-            count, error, is_refused = sender.send(batch)
-            if is_refused and len(batch) > 1:
-                size = len(batch) // 2
-                continue
-            if is_refused:
-                skipped, refusal = skipped + 1, error
-                if skipped > 5 and sender.was_answered:  # in a row: the fault is the receiver's, not that of the events
-                    return refusal
-            elif error:
-                return error
-            elif count:
-                self._store(
-                    reached=last, exported=self._cursor.exported + count, rejected=self._cursor.rejected + skipped,
-                    exported_at=clock.now_ms(), failures=0, next_try_at=0,
-                    error=f"{skipped} events were refused" if skipped else "",
-                )  # fmt: skip
-                refusal, skipped, size = "", 0, min(size * 2, most)
-            elif not skipped:
-                self._store(reached=last)  # none of these events is a span
-            reached = last
-
-    def _store(self, **changes: Any) -> None:
-        self._cursor = self._cursor.changed(**changes)
-        with sqlite.transaction(self._db):
-            events.save_cursor(self._db, self._cursor)
+            wait_s = min(300.0, 2.0 ** min(failures, 10)) * random.uniform(0.5, 1.0)  # noqa: S311  # not a secret
+            changes |= {"failures": failures, "error": error, "failed_at": now}
+            changes["next_try_at"] = now + int(wait_s * 1000)
+        cursor = cursor.changed(**changes)
+        with sqlite.transaction(db):
+            events.save_cursor(db, cursor)
+    sender.close()
+    return {
+        "signal": cursor.signal,
+        "endpoint": cursor.endpoint,
+        "sent": cursor.exported - before.exported,
+        "rejected": cursor.rejected - before.rejected,
+        "waiting": events.count_after(db, cursor.reached),
+        **({"error": error} if error else {}),
+    }
 
 
 def _destination(signal: str) -> Destination:
@@ -225,13 +196,11 @@ def _destination(signal: str) -> Destination:
         url = (url or DEFAULT_ENDPOINT).removesuffix("/") + f"/v1/{signal}"
     try:
         parts = urlsplit(url)
-        host, port = parts.hostname or "", parts.port
     except ValueError:
-        host = ""
-    if not host or parts.scheme not in ("http", "https"):
+        parts = urlsplit("")
+    if not parts.hostname or parts.scheme not in ("http", "https"):
         raise _invalid(f"{name} is not an http URL", f"set {name} to a URL such as {DEFAULT_ENDPOINT}")
-    host = f"[{host}]" if ":" in host else host
-    return Destination(signal, url, f"{parts.scheme}://{host}{f':{port}' if port else ''}{parts.path}")
+    return Destination(signal, url, f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}")
 
 
 def _invalid(message: str, fix: str) -> Failure:

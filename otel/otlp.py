@@ -10,17 +10,15 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from importlib import metadata
 from typing import Any
 from uuid import UUID
 
 import requests
 from opentelemetry._logs import LogRecord, SeverityNumber
-from opentelemetry.attributes import BoundedAttributes
 from opentelemetry.exporter.otlp.proto.http._log_exporter import OTLPLogExporter
 from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
-from opentelemetry.sdk._logs import LogRecordLimits, ReadableLogRecord
+from opentelemetry.sdk._logs import ReadableLogRecord
 from opentelemetry.sdk.metrics import Counter, Histogram, MeterProvider
 from opentelemetry.sdk.metrics.export import (
     AggregationTemporality,
@@ -30,7 +28,7 @@ from opentelemetry.sdk.metrics.export import (
     ResourceMetrics,
 )
 from opentelemetry.sdk.resources import OTELResourceDetector, Resource
-from opentelemetry.sdk.trace import ReadableSpan, SpanLimits
+from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.semconv.schemas import Schemas
 from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags, set_span_in_context
@@ -97,11 +95,6 @@ class Sender:
         error, is_refused = session.outcome()
         return len(events) if isinstance(records, MetricsData) else len(records), error, is_refused
 
-    @property
-    def was_answered(self) -> bool:
-        """Whether the receiver answered the last batch; it gets none that cannot be encoded."""
-        return self._session.answer is not None
-
     def close(self) -> None:
         """Close the connection."""
         self._exporter.shutdown()
@@ -127,11 +120,8 @@ class _Session(requests.Session):
     def outcome(self) -> tuple[str, bool]:
         """The error of the last request, "" if it was accepted, and whether it would be refused again."""
         answer, fault = self.answer, self.fault
-        if isinstance(fault, requests.exceptions.Timeout):
-            return "no answer in time", False
         if isinstance(fault, requests.exceptions.RequestException):
-            is_down = "Connection refused" in str(fault)
-            return "connection refused" if is_down else one_line(f"no connection: {fault}"), False
+            return one_line(f"no answer: {type(fault).__name__}: {fault}"), False
         if answer is None:  # nothing was sent
             return one_line(f"the batch could not be encoded: {fault or 'too large'}"), True
         if answer.ok and answer.status_code < 300:
@@ -144,18 +134,14 @@ class _Session(requests.Session):
 def log_records(events: Sequence[Event]) -> list[ReadableLogRecord]:
     """A log record for each event."""
     resources = _resources(events)
-    limits = LogRecordLimits()
-    return [
-        ReadableLogRecord(_log_record(event, limits), resources[event["systemId"]], _SCOPE, limits) for event in events
-    ]
+    return [ReadableLogRecord(_log_record(event), resources[event["systemId"]], _SCOPE) for event in events]
 
 
 def spans(events: Sequence[Event]) -> list[ReadableSpan]:
     """A span for each event in `SPAN_NAMES`, which ends at the time of the event, and one for each of its steps."""
     resources = _resources(events)
-    limits = SpanLimits()
     timed = [event for event in events if event["action"] in SPAN_NAMES]
-    return [span for event in timed for span in _spans(event, resources[event["systemId"]], limits)]
+    return [span for event in timed for span in _spans(event, resources[event["systemId"]])]
 
 
 def metrics(events: Sequence[Event]) -> MetricsData:
@@ -167,16 +153,15 @@ def metrics(events: Sequence[Event]) -> MetricsData:
     return MetricsData(found)
 
 
-def one_line(text: str, limit: int = 300) -> str:
+def one_line(text: str) -> str:
     """The text on one line, redacted and cut."""
-    line = " ".join(redact(words.clean(text))[0].split())
+    line, limit = " ".join(redact(words.clean(text))[0].split()), 300
     return line if len(line) <= limit else line[: limit - 1] + "…"
 
 
 def _resources(events: Iterable[Event]) -> dict[str, Resource]:
     """The resource of each machine: this memory on it. Attributes from the OTEL_* variables take precedence."""
     detected = OTELResourceDetector().detect()
-    sdk = {"language": "python", "name": "opentelemetry", "version": metadata.version("opentelemetry-sdk")}
     resources = {}
     for system in dict.fromkeys(event["systemId"] for event in events):
         about = {
@@ -185,13 +170,12 @@ def _resources(events: Iterable[Event]) -> dict[str, Resource]:
             "service.instance.id": str(UUID(hex=words.fingerprint(f"{files.home()}\n{system}"), version=5)),
             "host.name": system,
             "joelclaw.system.id": system,
-            **{f"telemetry.sdk.{name}": value for name, value in sdk.items()},
         }
-        resources[system] = Resource(about, _SCHEMA).merge(detected)
+        resources[system] = Resource.create(about, _SCHEMA).merge(detected)
     return resources
 
 
-def _log_record(event: Event, limits: LogRecordLimits) -> LogRecord:
+def _log_record(event: Event) -> LogRecord:
     at = event["timestamp"] * 1_000_000
     trace = _trace_id(event)
     span = _span_id(event["id"]) if event["action"] in SPAN_NAMES else 0
@@ -199,10 +183,6 @@ def _log_record(event: Event, limits: LogRecordLimits) -> LogRecord:
     attributes = {f"joelclaw.metadata.{key}": value for key, value in _details(event)}
     if "duration_ms" in event:
         attributes["joelclaw.duration_ms"] = event["duration_ms"]
-    attributes |= _attributes(event)  # last: of too many attributes, the first are dropped
-    bounded = BoundedAttributes(
-        limits.max_log_record_attributes, attributes, max_value_len=limits.max_log_record_attribute_length
-    )
     return LogRecord(
         timestamp=at,
         observed_timestamp=at,
@@ -210,7 +190,7 @@ def _log_record(event: Event, limits: LogRecordLimits) -> LogRecord:
         severity_text=event["level"].upper(),
         severity_number=SeverityNumber[event["level"].upper()],
         body=_body(event),
-        attributes={**bounded, "log.record.uid": event["id"]},  # the id is never cut
+        attributes={**attributes, **_attributes(event), "log.record.uid": event["id"]},
         event_name=event["action"],
     )
 
@@ -230,29 +210,25 @@ def _details(event: Event) -> list[tuple[str, Any]]:
     return [(key, value) for key, value in event["metadata"].items() if key not in ("steps", "duration_ms")]
 
 
-def _spans(event: Event, resource: Resource, limits: SpanLimits) -> Iterator[ReadableSpan]:
+def _spans(event: Event, resource: Resource) -> Iterator[ReadableSpan]:
     """The span of a hook or command, then those of its steps."""
     end = event["timestamp"] * 1_000_000
     start = max(0, end - int(event.get("duration_ms", 0) * 1_000_000))
-    about: dict[str, Any] = {}
-    for key, value in _details(event):
-        is_plain = not isinstance(value, (dict, list)) or (
-            isinstance(value, list) and all(isinstance(item, str) for item in value)
-        )
-        if value is not None:  # a span's attributes are neither maps nor null
-            about[f"joelclaw.metadata.{key}"] = value if is_plain else json_text.dumps(value)
+    about: dict[str, Any] = {
+        f"joelclaw.metadata.{key}": json_text.dumps(value) if isinstance(value, (dict, list)) else value
+        for key, value in _details(event)
+        if value is not None  # a span's attributes are neither maps nor null
+    }
     shared = _attributes(event)
     if SPAN_NAMES[event["action"]] == "recall":
         shared["gen_ai.operation.name"] = "retrieval"
-    longest = limits.max_span_attribute_length
-    bounded = BoundedAttributes(limits.max_span_attributes, about | shared, max_value_len=longest)
     own: dict[str, Any] = {
         name: shared[name] for name in ("session.id", "gen_ai.conversation.id", "joelclaw.source") if name in shared
     }
     error = {"error.type": shared["error.type"]} if "error.type" in shared else {}
     sampled = TraceFlags(TraceFlags.SAMPLED)
     # Name, start, end, attributes, and whether it failed: of the event, then of its steps.
-    rows = [(_span_name(event), start, end, {**bounded, "log.record.uid": event["id"]}, not event["success"])]
+    rows = [(_span_name(event), start, end, {**about, **shared, "log.record.uid": event["id"]}, not event["success"])]
     for name, began, ended in event["metadata"].get("steps", ()):
         first, last = (min(start + int(ms * 1_000_000), end) for ms in (began, ended))
         is_failed = name == event["metadata"].get("step")

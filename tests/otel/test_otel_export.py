@@ -87,15 +87,6 @@ def test_the_standard_variables_hold(run: Run, receiver: Receiver) -> None:
     assert resource["joelclaw.system.id"] == "box"
 
 
-def test_limits_of_attributes_hold(run: Run, receiver: Receiver) -> None:
-    emitted = run("otel", "emit", "a", "--metadata", json.dumps({"text": "x" * 50})).result["event"]
-    run("otel", "export", env={**receiver.env, "OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT": "10"})
-    ((_, record),) = receiver.records()
-    values = attributes(record.attributes)
-    assert values["joelclaw.metadata.text"] == "x" * 10
-    assert values["log.record.uid"] == emitted["id"]
-
-
 def test_metrics_count_events_and_durations_over_their_own_times(run: Run, receiver: Receiver) -> None:
     for at, took in ((0, 4), (1_000, 40), (2_000, 400)):
         run("otel", "emit", "build.ok", "--duration-ms", str(took), "--timestamp", str(NOW_MS + at))
@@ -244,7 +235,7 @@ def test_a_hook_run_is_a_span_that_ends_when_its_event_was_made(run: Run, receiv
     assert values["log.record.uid"] == identifier
     assert values["gen_ai.agent.name"] == "claude"
     assert values["session.id"] == SESSION
-    assert values["joelclaw.metadata.injected"] == ["a", "b"]
+    assert values["joelclaw.metadata.injected"] == '["a", "b"]'
     assert values["joelclaw.metadata.deep"] == '{"x": 1}'
     assert "joelclaw.metadata.none" not in values
 
