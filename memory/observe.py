@@ -13,9 +13,7 @@ import html
 import os
 import re
 import time
-from collections import Counter
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -40,14 +38,6 @@ _CHARS_PER_TOKEN = 4
 _TAG_NAMES = "observations|observation|segment|narrative|facts|fact"
 
 
-class Range(NamedTuple):
-    """Consecutive episodes with their prompt, and the row up to which the session was observed before."""
-
-    episodes: list[Episode]
-    prompt: str
-    before: int
-
-
 class Item(NamedTuple):
     """An observation; `text` is a single line that begins with the annotation, if there is any."""
 
@@ -62,8 +52,7 @@ class NotTheFormError(ValueError):
 def new_report() -> dict[str, Any]:
     """The report of a run, for the command's result and its events."""
     return {
-        "turns": 0, "passedTurns": 0, "tokens": 0, "rangeCount": 0, "ranges": [],
-        "observations": {"count": 0, "added": 0, "merged": 0, "byType": Counter(), "byVerdict": Counter()},
+        "turns": 0, "passedTurns": 0, "tokens": 0, "rangeCount": 0, "observations": {"added": 0, "merged": 0},
         "left": {"turns": 0, "tokens": 0, "reason": ""},
     }  # fmt: skip
 
@@ -81,35 +70,40 @@ class Observer:
 
     def run(self, begin: Callable[[int, int], None]) -> None:
         """Observe the turns since the last run, oldest first, until the budget is used."""
-        until = time.monotonic() + SECONDS
-        report = self.report
-        left = report["left"]
-        try:
-            while not left["reason"] and (part := self._next(MAX_TOKENS - report["tokens"])) is not None:
-                if report["tokens"] + _tokens(part.prompt) > MAX_TOKENS:
-                    left["reason"] = "tokens"
-                elif time.monotonic() > until:
-                    left["reason"] = "seconds"
-                else:
-                    if not report["ranges"]:
-                        begin(*self._left(part.before))
-                    self._observe(part)
-        except sqlite.StoreError as error:
-            raise sqlite.as_failure(error) from None
-        finally:
-            with suppress(sqlite.StoreError):  # the store's fault was reported already
-                left["turns"], left["tokens"] = self._left(sessions.observed_position(self.db, self.session))
+        until, report = time.monotonic() + SECONDS, self.report
+        turns, tokens = self._left()
+        if turns:
+            begin(turns, tokens)
+        while not report["left"]["reason"]:
+            episodes, prompt = self._next(MAX_TOKENS - report["tokens"])
+            if not episodes:
+                break
+            if report["tokens"] + _tokens(prompt) > MAX_TOKENS:
+                report["left"]["reason"] = "tokens"
+            elif time.monotonic() > until:
+                report["left"]["reason"] = "seconds"
+            else:
+                self._observe(episodes, prompt)
+        report["left"]["turns"], report["left"]["tokens"] = self._left()
 
-    def _next(self, left_tokens: int) -> Range | None:
-        """The next episodes that fit into a prompt, at least 1; None if there are no turns since the last run."""
+    def _position(self) -> int:
+        """The row up to which the session is observed."""
+        return sessions.observed_position(self.db, self.session)
+
+    def _left(self) -> tuple[int, int]:
+        """How many turns are not observed yet, and their tokens."""
+        turns, characters = sessions.unobserved(self.db, self.session, self._position())
+        return turns, characters // _CHARS_PER_TOKEN
+
+    def _next(self, left_tokens: int) -> tuple[list[Episode], str]:
+        """The range of episodes that comes next, at least 1 unless there are no more, and its prompt."""
         frame = prompt_of(())
         reply_tokens = 1_000
         tokens = min(RANGE_TOKENS, left_tokens - _tokens(frame) - reply_tokens)
         room = self.config.get_int("model.max_prompt_bytes") - len(frame.encode())
-        before = sessions.observed_position(self.db, self.session)
         episodes: list[Episode] = []
         turns: list[str] = []
-        for episode in sessions.episodes(self.db, self.session, before, 1_000):
+        for episode in sessions.episodes(self.db, self.session, self._position(), 1_000):
             turn = turn_of(episode["text"], episode["created_at"])
             tokens -= _tokens(turn)
             room -= len(turn.encode()) + 1
@@ -117,14 +111,14 @@ class Observer:
                 break
             turns.append(turn)
             episodes.append(episode)
-        return Range(episodes, prompt_of(turns), before) if episodes else None
+        return episodes, prompt_of(turns)
 
-    def _observe(self, part: Range) -> None:
+    def _observe(self, episodes: list[Episode], prompt: str) -> None:
         """Ask about a range and store the observations."""
-        report = self.report
-        reply = self.model(part.prompt)
+        report, before = self.report, self._position()
+        reply = self.model(prompt)
         try:
-            items, is_cut = parse(reply)
+            items = parse(reply)
         except NotTheFormError as reason:
             with sqlite.transaction(self.db):
                 tries = sessions.count_failed_reply(self.db, self.session)
@@ -133,48 +127,29 @@ class Observer:
                 message = f"the model's reply is not in the requested format ({reason}): {clip(plain, 120)}"
                 fix = "nothing of it was stored; run it again, or use --command with a model that follows the format"
                 raise Failure("OBSERVE_REPLY_INVALID", message, fix) from None
-            self._store(part, [])
-            report["passedTurns"] += len(part.episodes)
+            self._store([], episodes, before)
+            report["passedTurns"] += len(episodes)
             return
-        self._store(part, items)
-        turns, tokens = len(part.episodes), _tokens(part.prompt) + _tokens(reply)
-        report["turns"] += turns
-        report["tokens"] += tokens
+        self._store(items, episodes, before)
+        report["turns"] += len(episodes)
+        report["tokens"] += _tokens(prompt) + _tokens(reply)
         report["rangeCount"] += 1
-        report["ranges"].append({
-            "from": part.episodes[0]["id"], "to": part.episodes[-1]["id"], "turns": turns, "tokens": tokens,
-            "observations": len(items), "cut": is_cut,
-        })  # fmt: skip
 
-    def _store(self, part: Range, items: Sequence[Item]) -> None:
+    def _store(self, items: Sequence[Item], episodes: Sequence[Episode], before: int) -> None:
         """Store the observations of a range and the new position, all or nothing."""
-        now = clock.now_ms()
-        project = next((episode["project"] for episode in reversed(part.episodes) if episode["project"]), "")
-        documents = []
-        for item in items:
-            draft = write.Draft(item.text, source="observe", session=self.session, project=project)
-            document = write.compose(draft, [], now=now)
-            document["observation_type"] = item.type
-            documents.append(document)
-        stored = []
+        now, counts = clock.now_ms(), self.report["observations"]
+        project = next((episode["project"] for episode in reversed(episodes) if episode["project"]), "")
         with sqlite.transaction(self.db):
-            if sessions.observed_position(self.db, self.session) != part.before:
+            if self._position() != before:
                 message = "another process has observed the same turns"
                 raise Failure("OBSERVE_BUSY", message, "run it again: it continues from there")
-            for document in documents:
-                kept, is_merged = write.place(self.db, document, now=now, vectors=self.vectors)
-                stored.append((document["observation_type"], kept["write_verdict"], is_merged))
-            sessions.save_observed_position(self.db, self.session, part.episodes[-1]["rowid"], now)
-        counts = self.report["observations"]
-        counts["count"] += len(stored)
-        for kind, verdict, is_merged in stored:
-            counts["merged" if is_merged else "added"] += 1
-            counts["byType"][kind] += 1
-            counts["byVerdict"][verdict] += 1
-
-    def _left(self, position: int) -> tuple[int, int]:
-        turns, characters = sessions.unobserved(self.db, self.session, position)
-        return turns, characters // _CHARS_PER_TOKEN
+            for item in items:
+                draft = write.Draft(item.text, source="observe", session=self.session, project=project)
+                document = write.compose(draft, [], now=now)
+                document["observation_type"] = item.type
+                _, is_merged = write.place(self.db, document, now=now, vectors=self.vectors)
+                counts["merged" if is_merged else "added"] += 1
+            sessions.save_observed_position(self.db, self.session, episodes[-1]["rowid"], now)
 
 
 def prompt_of(turns: Sequence[str]) -> str:
@@ -199,27 +174,26 @@ def turn_of(episode: str, at: int) -> str:
     return "\n  ".join((f"{role}, {clock.iso(at)[:10]}:", *lines))
 
 
-def parse(reply: str) -> tuple[list[Item], bool]:
-    """The observations of a reply, and whether it broke off; then the last observation is dropped."""
+def parse(reply: str) -> list[Item]:
+    """The observations of a reply. If it broke off, the last observation is dropped, since it may be cut."""
     text = re.sub(r"(?s)<(think|thinking)>.*?</\1>|```[a-z]{0,12}", "", reply)
     # A tag within backticks is talk about the form. Bounded repetitions keep the search linear.
     tag = rf"(?i)(?<!`)<[ \t]{{0,3}}(/?)[ \t]{{0,3}}({_TAG_NAMES})\b[^<>]{{0,200}}>"
     _, *parts = re.split(tag, re.sub(r"</?[A-Za-z]{0,12}\Z", "", text))
-    tags = [(bool(slash), name.lower()) for slash, name in zip(parts[::3], parts[1::3], strict=True)]
-    opened = [number for number, tag in enumerate(tags) if tag == (False, "observations")]
-    if not opened:
+    tags = [slash + name.lower() for slash, name in zip(parts[::3], parts[1::3], strict=True)]
+    if "observations" not in tags:
         raise NotTheFormError("it holds no <observations>")
+    opened = max(number for number, tag in enumerate(tags) if tag == "observations")  # before, it only spoke of it
     items = [
         item
-        for number in range(opened[-1], len(tags)) if not tags[number][0]  # before, the form was only spoken of
-        for item in _items(tags[number][1], parts[3 * number + 2])
+        for tag, content in zip(tags[opened:], parts[2::3][opened:], strict=True) if tag[0] != "/"
+        for item in _items(tag, content)
     ]  # fmt: skip
-    is_whole = tags[-1] in ((True, "observations"), (True, "segment"))
-    if not tags[-1][0]:
-        del items[-1:]  # it may be cut
-    if not items and not is_whole:
+    if tags[-1][0] != "/":
+        del items[-1:]
+    if not items and tags[-1] not in ("/observations", "/segment"):
         raise NotTheFormError("it ends before the first observation")
-    return items[:200], not is_whole
+    return items[:200]
 
 
 def _items(name: str, text: str) -> list[Item]:

@@ -99,7 +99,7 @@ def _observe(config: Config, model: Model, session: str, trigger: str, agent: st
     began, report = time.monotonic(), new_report()
 
     def record(action: str, about: dict[str, Any], error: str = "") -> None:
-        metadata = {"trigger": trigger, **{name: value for name, value in about.items() if name != "ranges"}}
+        metadata = {"trigger": trigger, **about}
         took_ms = None if action == "started" else round((time.monotonic() - began) * 1000)
         level = "error" if error else "debug" if action == "unchanged" else "info"
         event = log.new_event(
@@ -116,8 +116,8 @@ def _observe(config: Config, model: Model, session: str, trigger: str, agent: st
         record(
             "failed", report, f"{error.code}: {error.message}" if isinstance(error, Failure) else type(error).__name__
         )
-        if isinstance(error, Failure) and report["ranges"]:
-            error.message += f" (ranges of turns before it that are stored: {len(report['ranges'])})"
+        if isinstance(error, Failure) and report["rangeCount"]:
+            error.message += f" (ranges of turns before it that are stored: {report['rangeCount']})"
         raise
     unchanged = not (report["turns"] or report["passedTurns"] or report["left"]["turns"])
     record("unchanged" if unchanged else "completed", report)

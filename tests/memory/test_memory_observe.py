@@ -97,16 +97,10 @@ def long_session(path: Path, turns: int, characters: int = 3000) -> Transcript:
 
 def test_what_the_model_notes_is_remembered(run: Run, home: Path, transcript: Transcript, model: Fake) -> None:
     result = run("memory", "observe", str(transcript.path), "--command", model.command).result
-    assert result["observations"] == {
-        "count": 4, "added": 4, "merged": 0,
-        "byType": {"segment_narrative": 1, "segment_fact": 3},
-        "byVerdict": {"allow": 2, "hold": 1, "discard": 1},
-    }  # fmt: skip
+    assert result["observations"] == {"added": 4, "merged": 0}
     assert (result["session"], result["turns"], result["unchanged"]) == (SESSION, 3, False)
     assert result["episodes"] == {"added": 3, "updated": 0}
     assert result["left"] == {"turns": 0, "tokens": 0, "reason": ""}
-    (only,) = result["ranges"]
-    assert (only["from"], only["to"], only["cut"]) == ("claude:u-00000001", "claude:u-00000005", False)
     narrative, fact, held, dropped = stored(home)
     assert fact["text"] == "The gateway retries three times with 250 ms between."
     assert [memory["verdict"] for memory in (narrative, fact, held, dropped)] == ["allow", "allow", "hold", "discard"]
@@ -297,7 +291,7 @@ ITEMS = [
 
 
 def items(reply: str) -> list[tuple[str, str]]:
-    return [(item.type, item.text) for item in parse(reply)[0]]
+    return [(item.type, item.text) for item in parse(reply)]
 
 
 @pytest.mark.parametrize("loose", [
@@ -313,7 +307,6 @@ def items(reply: str) -> list[tuple[str, str]]:
 ])  # fmt: skip
 def test_strict_and_loose_forms_are_read(loose: str) -> None:
     assert items(loose) == ITEMS
-    assert not parse(loose)[1]
 
 
 @pytest.mark.parametrize("other", [

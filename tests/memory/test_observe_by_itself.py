@@ -112,7 +112,6 @@ def test_turns_are_observed_before_a_compaction(run: Run, home: Path, transcript
     about = event["metadata"]
     assert (event["action"], event["sessionId"], event["success"]) == ("memory.observe.completed", SESSION, True)
     assert (about["trigger"], about["turns"], about["rangeCount"]) == ("compaction", 3, 1)
-    assert about["observations"]["byVerdict"] == {"allow": 2, "hold": 1, "discard": 1}, "as the gate says"
     assert event["duration_ms"] > 0
     assert len(stored(home)) == 4
     assert "250 ms between" in run("recall", "how often does the gateway retry", "--raw").out
