@@ -6,16 +6,15 @@ Importing the same file again changes nothing: each line or bullet has an id tha
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 import apsw
 import orjson
 
 from core import clock, words
 from core.config import Config
-from core.errors import USAGE, Failure, usage
+from core.errors import Failure, usage
 from core.project import repository_of
 from core.quoting import clip, escaped
 from core.records import Document
@@ -36,21 +35,12 @@ Progress = Callable[[int], None]
 Line = tuple[int, bytes | None]  # its number, and None for a line too long to read
 
 
-class BadLineError(ValueError):
-    """A line is not a memory; the message says why, without its content."""
-
-
-@dataclass(frozen=True)
-class Incoming:
+class Incoming(NamedTuple):
     """An imported memory. `given`: the fields that its line names; `line`: its place in the file, from 1."""
 
     document: Document
     line: int
     given: frozenset[str] = frozenset()
-    redacted: list[str] = field(default_factory=list)
-
-
-Put = Callable[[apsw.Connection, Incoming, bool], tuple[str, Document]]
 
 
 def detect_format(path: str) -> str:
@@ -68,9 +58,8 @@ def import_lines(
 
     A bad line is reported and the others are stored. `now` in ms; `progress` receives the bytes read.
     """
-    run = _Import(LINES, preview, now, config)
-    run.report |= {"lines": 0, "failed": 0, "errors": [], "ignored": []}
-    return run.store(run.read_lines(lines, progress), run.put_line, LINES_PER_COMMIT)
+    run = _Import(LINES, preview, now)
+    return run.store(run.read_lines(lines, progress), LINES_PER_COMMIT, config)
 
 
 def import_markdown(path: str, *, preview: bool, now: int, config: Config, progress: Progress) -> dict[str, Any]:
@@ -78,10 +67,9 @@ def import_markdown(path: str, *, preview: bool, now: int, config: Config, progr
 
     The memories belong to the project of the repository that contains the file. Raises Failure IMPORT_FAILED.
     """
-    run = _Import(MARKDOWN, preview, now, config)
-    run.report |= {"items": 0, "leftOutCount": 0, "leftOut": []}
+    run = _Import(MARKDOWN, preview, now)
     per_commit = 20  # comparing a bullet with its neighbours takes 20 times as long as storing a line
-    return run.store(run.read_bullets(path, progress), run.put_bullet, per_commit)
+    return run.store(run.read_bullets(path, progress), per_commit, config)
 
 
 def export_lines(db: apsw.Connection, collections: Sequence[str]) -> Iterator[bytes]:
@@ -94,62 +82,43 @@ def export_lines(db: apsw.Connection, collections: Sequence[str]) -> Iterator[by
 class _Import:
     """An import and its report: how many memories were added, updated, merged and so on, and the first few of each."""
 
-    def __init__(self, form: str, preview: bool, now: int, config: Config) -> None:
-        self.preview = preview
+    def __init__(self, form: str, preview: bool, now: int) -> None:
         self.now = now
-        self.config = config
-        counts = dict.fromkeys(("added", "updated", "merged", "unchanged", "forgotten"), 0)
-        self.report: dict[str, Any] = {"form": form, "preview": preview, **counts, "redacted": Counter(), "first": []}
+        counts = ("added", "updated", "merged", "unchanged", "forgotten", "lines", "failed", "items", "leftOutCount")
+        self.report: dict[str, Any] = {"form": form, "preview": preview, **dict.fromkeys(counts, 0)}
+        self.report |= {"redacted": Counter(), "first": [], "errors": [], "ignored": [], "leftOut": []}
 
-    def store(self, ready: Iterator[Incoming], put: Put, per_commit: int) -> dict[str, Any]:
-        """Store the memories batch by batch; a preview stores them in a copy in memory and takes no lock.
-
-        `put` stores one; it returns the count that it belongs to ("" for none), and the memory as stored.
-        """
+    def store(self, ready: Iterator[Incoming], per_commit: int, config: Config) -> dict[str, Any]:
+        """Store the memories batch by batch; a preview stores them in a copy in memory and takes no lock."""
         batch = list(islice(ready, per_commit))
         if not batch:  # a file without memories does not create a store
             return self.report
-        try:
-            if self.preview:
-                db = sqlite.open_in_memory(sqlite.open_reading())
-            else:
-                db = sqlite.open_writing(busy_ms=self.config.get_int("store.busy_ms"), durable=True)
-            vectors = sqlite.load_vectors(db)
-            while batch:
-                with sqlite.transaction(db):
-                    outcomes = [put(db, incoming, vectors) for incoming in batch]
-                for incoming, (outcome, document) in zip(batch, outcomes, strict=True):
-                    self._count(outcome, incoming, document)
-                batch = list(islice(ready, per_commit))
-            documents.renew_due_segments(db)
-            if self.report["added"] >= documents.MERGE_AFTER:
-                store_file.merge(db, "lexicon")
-            fold_log(db, over=0)
-        except (apsw.Error, Failure) as error:
-            failure = error if isinstance(error, Failure) else sqlite.as_failure(error)
-            if failure.exit_code == USAGE or self.preview:
-                raise failure from None
-            done = sum(self.report[name] for name in ("added", "updated", "merged"))
-            fix = f"{failure.fix.partition(';')[0]}: import the same file again: what is already stored stays as it is"
-            raise Failure(failure.code, f"{failure.message}; {done:,} of its memories are stored", fix) from None
+        if self.report["preview"]:
+            db = sqlite.open_in_memory(sqlite.open_reading())
+        else:
+            db = sqlite.open_writing(busy_ms=config.get_int("store.busy_ms"), durable=True)
+        vectors = sqlite.load_vectors(db)
+        while batch:
+            with sqlite.transaction(db):
+                outcomes = [self._put(db, incoming, vectors) for incoming in batch]
+            for incoming, (outcome, document) in zip(batch, outcomes, strict=True):
+                self._note(outcome, "first", {
+                    "where": f"line {incoming.line}", "outcome": outcome, "id": document["id"],
+                    "tags": document["tags"], "verdict": document["write_verdict"],
+                    "category": short_category(document["category_id"]), "observation": _excerpt(document["text"]),
+                })  # fmt: skip
+            batch = list(islice(ready, per_commit))
+        documents.renew_due_segments(db)
+        if self.report["added"] >= documents.MERGE_AFTER:
+            store_file.merge(db, "lexicon")
+        fold_log(db, over=0)
         return self.report
-
-    def _count(self, outcome: str, incoming: Incoming, document: Document) -> None:
-        self.report["redacted"].update(incoming.redacted)
-        if outcome:
-            self._note(outcome, "first", {
-                "where": f"line {incoming.line}", "outcome": outcome, "id": document["id"], "tags": document["tags"],
-                "verdict": document["write_verdict"], "category": short_category(document["category_id"]),
-                "observation": _excerpt(document["text"]),
-            })  # fmt: skip
 
     def _note(self, counted: str, listed: str, about: dict[str, Any]) -> None:
         """Count a memory or a complaint, and quote the first few."""
         self.report[counted] += 1
         if len(self.report[listed]) < LISTED:
             self.report[listed].append(about)
-
-    # JSON lines
 
     def read_lines(self, lines: Iterable[Line], progress: Progress) -> Iterator[Incoming]:
         """The memories of the good lines; blank lines are skipped."""
@@ -159,43 +128,22 @@ class _Import:
             if not text:
                 continue
             self.report["lines"] += 1
+            redacted: list[str] = []
             try:
-                if raw is None:
-                    raise BadLineError("longer than 16 MiB")
+                _require(raw is not None, "longer than 16 MiB")
                 line = orjson.loads(text)
-                incoming = from_line(line, number, now=self.now)
+                incoming = from_line(line, number, redacted, now=self.now)
                 unknown = {redact(key)[0] for key in line.keys() - LINE_KEYS}
                 self.report["ignored"] += sorted(unknown - {*self.report["ignored"]})
+                self.report["redacted"].update(redacted)
                 yield incoming
             except orjson.JSONDecodeError as error:
                 self._refuse(number, f"not JSON: {error.msg}, at character {error.pos}")
-            except BadLineError as error:
-                self._refuse(number, str(error))
-
-    def put_line(self, db: apsw.Connection, incoming: Incoming, vectors: bool) -> tuple[str, Document]:
-        """A memory is recognised by its id. Only fields that the line names change; a new text is judged again."""
-        fresh = incoming.document
-        stored = documents.by_id(db, fresh["id"])
-        if stored is None:
-            return "added", write.store(db, fresh, vectors=vectors)
-        if stored["collection"] != fresh["collection"]:  # the row number encodes the collection
-            self._refuse(incoming.line, f"its id belongs to a document in {stored['collection']}")
-            return "", stored
-        if stored["forgotten_at"] is not None:
-            return "forgotten", stored
-        changed = [name for name in incoming.given if stored[name] != fresh[name]]  # type: ignore[literal-required]
-        if not changed:
-            return "unchanged", stored
-        if "text" in changed:
-            changed += [*write.VERDICT_FIELDS, *write.CATEGORY_FIELDS, "fingerprint"]
-        updated: Document = {**stored, "updated_at": self.now}
-        write.copy_fields(updated, fresh, changed)
-        return "updated", write.store(db, updated, vectors=vectors)
+            except Failure as failure:
+                self._refuse(number, failure.message)
 
     def _refuse(self, number: int, reason: str) -> None:
         self._note("failed", "errors", {"line": number, "reason": reason})
-
-    # Markdown
 
     def read_bullets(self, path: str, progress: Progress) -> Iterator[Incoming]:
         """The bullets that pass redaction and the write gate, as memories tagged with the file's name."""
@@ -204,8 +152,7 @@ class _Import:
         project = repository_of(os.path.dirname(os.path.abspath(path)))
         text = markdown.text_of(path)
         if text is None:
-            why = f"{path} cannot be read as text" if os.path.exists(path) else f"there is no file {path}"
-            raise Failure("IMPORT_FAILED", why, "name a Markdown file in UTF-8")
+            raise Failure("IMPORT_FAILED", f"{path} cannot be read as text", "name a Markdown file in UTF-8")
         for item in markdown.items(text):
             self.report["items"] += 1
             progress(1)
@@ -223,16 +170,30 @@ class _Import:
                 continue
             document["id"] = "im-" + words.fingerprint(f"{MARKDOWN}\0{name}\0{item.text}")
             document["context"] = write.clean_name(item.context, kinds)
-            yield Incoming(document, item.line, redacted=kinds)
+            self.report["redacted"].update(kinds)
+            yield Incoming(document, item.line)
 
-    def put_bullet(self, db: apsw.Connection, incoming: Incoming, vectors: bool) -> tuple[str, Document]:
-        """A bullet that is stored already, perhaps in other words, changes nothing, even if it was edited since."""
+    def _put(self, db: apsw.Connection, incoming: Incoming, vectors: bool) -> tuple[str, Document]:
+        """Store a memory; returns the count that it belongs to, and the memory as stored.
+
+        It is recognised by its id. Only fields that its line names change; a new text is judged again. A bullet changes
+        nothing, and one that says the same as another memory, perhaps in other words, is not stored.
+        """
         fresh = incoming.document
         stored = documents.by_id(db, fresh["id"])
-        if stored is not None:
-            return ("unchanged" if stored["forgotten_at"] is None else "forgotten"), stored
-        same = write.near_duplicate(db, fresh, vectors=vectors)
-        return ("merged", same) if same else ("added", write.store(db, fresh, vectors=vectors))
+        if stored is None:
+            same = write.near_duplicate(db, fresh, vectors=vectors) if self.report["form"] == MARKDOWN else None
+            return ("merged", same) if same else ("added", write.store(db, fresh, vectors=vectors))
+        if stored["forgotten_at"] is not None:
+            return "forgotten", stored
+        changed = [name for name in incoming.given if stored[name] != fresh[name]]  # type: ignore[literal-required]
+        if not changed:
+            return "unchanged", stored
+        if "text" in changed:
+            changed += [*write.VERDICT_FIELDS, *write.CATEGORY_FIELDS, "fingerprint"]
+        updated: Document = {**stored, "updated_at": self.now}
+        write.copy_fields(updated, fresh, changed)
+        return "updated", write.store(db, updated, vectors=vectors)
 
 
 def _excerpt(text: str) -> str:
@@ -271,22 +232,18 @@ def to_line(document: Document) -> dict[str, Any]:
     return {**about, **{key: value for key, value in fields.items() if value}}
 
 
-def from_line(line: Any, number: int, *, now: int) -> Incoming:
-    """The memory in a parsed line, redacted, judged and categorised; `now` in ms. Raises BadLineError."""
+def from_line(line: Any, number: int, redacted: list[str], *, now: int) -> Incoming:
+    """The memory in a parsed line, redacted, judged and categorised; `now` in ms. Raises Failure if it is none."""
     _require(isinstance(line, dict), "not a JSON object")
     line = {key: value for key, value in line.items() if value is not None}
     collection = line.get("collection") or "observations"
     _require(str(collection) in COLLECTIONS, f"collection must be one of {', '.join(COLLECTIONS)}")
     _require(isinstance(line.get("text"), str), "text must be a string" if "text" in line else "text is missing")
-    redacted: list[str] = []
     given = {"text"}
     category = line.get("category", "")
     _require(isinstance(category, str), "category must be a string")
     if collection == "observations":
-        try:
-            document = write.compose(write.Draft(line["text"], category=category), redacted, now=now)
-        except Failure as failure:
-            raise BadLineError(failure.message) from None
+        document = write.compose(write.Draft(line["text"], category=category), redacted, now=now)
     else:
         text = _stored("text", line["text"].strip(), redacted)
         _require(bool(text), "text is empty")
@@ -309,12 +266,12 @@ def from_line(line: Any, number: int, *, now: int) -> Incoming:
     if "updated_at" not in given:
         document["updated_at"] = document["created_at"]
     document["id"] = _identifier(line.get("id"), document, has_time="created_at" in given)
-    return Incoming(document, number, frozenset(given), redacted)
+    return Incoming(document, number, frozenset(given))
 
 
 def _require(condition: bool, reason: str) -> None:
     if not condition:
-        raise BadLineError(reason)
+        raise usage("IMPORT_FAILED", reason, "")
 
 
 def _stored(kind: str, value: Any, redacted: list[str]) -> Any:

@@ -20,7 +20,7 @@ STATUSES = ("proposed", "accepted", "shipped", "superseded", "deprecated", "reje
 BANDS = {"do-now": 80, "do-next": 60, "de-risk": 40, "park": 0}  # the lowest score of each band
 WEIGHTS = {"need": 0.5, "readiness": 0.3, "confidence": 0.2}  # of the score; each part is 0 to 5
 
-_NUMBER = r"(?:adr[- _]*)?0*(\d{1,4})"
+_KINDS = {"file": "ADR", "section": "section"}
 _LINK = re.compile(r"\[\[([^\[\]\n|]+)(?:\|[^\[\]\n]*)?\]\]")  # its target, and perhaps a label
 
 
@@ -47,17 +47,16 @@ class Record:
         lines = self.text.splitlines()
         heads = [(at, match[1]) for at, line in enumerate(lines) if (match := re.match(r"#{2,6}[ \t]+(.+)$", line))]
         ends = [*(at for at, _ in heads[1:]), len(lines)]
-        parts = [("file", self.stem, self.title, 0, len(lines))]
-        parts += [
-            ("section", f"{self.stem}#{head}", head, at, end) for (at, head), end in zip(heads, ends, strict=False)
-        ]
+        parts = [(self.stem, self.title, 0, len(lines))]
+        parts += [(f"{self.stem}#{head}", head, at, end) for (at, head), end in zip(heads, ends, strict=False)]
+        about = {"number": self.number, "filename": self.filename, "path": self.path}
         return [
             {
-                "id": identifier, "kind": kind, "number": self.number, "title": title, "filename": self.filename,
-                "path": self.path, "start_line": start + 1, "end_line": max(end, 1),
-                "body": " ".join(" ".join(lines[start + (kind == "section") : end]).split())[:400],
+                **about, "id": identifier, "kind": "section" if "#" in identifier else "file", "title": title,
+                "start_line": start + 1, "end_line": max(end, 1),
+                "body": " ".join(" ".join(lines[start:end]).split())[:400],
             }
-            for kind, identifier, title, start, end in parts
+            for identifier, title, start, end in parts
         ]  # fmt: skip
 
     def row(self) -> dict[str, Any]:
@@ -93,7 +92,7 @@ def band_of(score: float) -> str:
 
 def listing(records: list[Record], status: str, limit: int) -> dict[str, Any]:
     """The records with a status ("" for any)."""
-    chosen = [record for record in records if not status or record.status == status]
+    chosen = [record for record in records if status in ("", record.status)]
     keys = ("number", "title", "status", "date", "filename")
     return {
         "total": len(records), "filtered": len(chosen), "status_filter": status or None, "limit": limit,
@@ -120,21 +119,16 @@ def locate(records: list[Record], query: str, limit: int) -> dict[str, Any]:
 
 
 def _matches(records: list[Record], query: str) -> list[dict[str, Any]]:
-    """What a query names exactly; then, unless it is a number, titles and headings with half of its words or more."""
-    wanted, named = words.split(query), [section["id"] for section in _named(records, query)]
-    is_number = re.fullmatch(_NUMBER, query.strip().lower()) is not None
-    matches = []
+    """What a query names; if it names nothing, the titles and headings with half of its words or more."""
+    if exact := _named(records, query):
+        return [{**section, "reason": f"exact {_KINDS[section['kind']]}", "score": 1000} for section in exact]
+    wanted, matches = words.split(query), []
     for section in (section for record in records for section in record.sections):
-        is_file = section["kind"] == "file"
-        own = words.split(section["title"]) + (words.split(section["id"]) if is_file else [])
+        own, is_file = words.split(section["title"]), section["kind"] == "file"
         covered = sum(word in own for word in wanted) / max(len(wanted), 1)
-        if section["id"] in named or (not is_file and section["title"].lower() == query.strip().lower()):
-            reason, score = ("exact ADR", 1000) if is_file else ("exact section", 950)
-        elif covered >= 0.5 and not is_number:
-            reason, score = "title" if is_file else "heading", round(600 * covered) + 100 * is_file
-        else:
-            continue
-        matches.append({**section, "reason": reason, "score": score})
+        if covered >= 0.5:
+            score = round(600 * covered) + 100 * is_file
+            matches.append({**section, "reason": "title" if is_file else "heading", "score": score})
     return sorted(matches, key=lambda match: (-match["score"], match["filename"], match["start_line"]))
 
 
@@ -142,7 +136,7 @@ def _named(records: list[Record], target: str) -> list[dict[str, Any]]:
     """The records with this file name, or else this number; with `#heading`, the sections of these."""
     name, _, heading = target.strip().lower().partition("#")
     name = os.path.basename(name).removesuffix(".md")
-    number = re.fullmatch(_NUMBER, name) or re.match(r"(?:adr-)?(\d{4})(?!\d)", name)
+    number = None if ":" in target else re.match(r"(?:adr[-_ ]*)?0*(\d{1,4})(?:-|$)", name)
     chosen = [record for record in records if record.stem.lower() == name]
     if not chosen and number:
         chosen = [record for record in records if int(record.number) == int(number[1])]
@@ -153,17 +147,16 @@ def _named(records: list[Record], target: str) -> list[dict[str, Any]]:
 def refs(records: list[Record], query: str) -> dict[str, Any]:
     """The links of other records to the record or section that a query fits.
 
-    Raises Failure NO_MATCH, or ADR_REF_AMBIGUOUS if several records fit, and not a single one exactly.
+    Raises Failure NO_MATCH, or ADR_REF_AMBIGUOUS if several fit.
     """
     target, *others = matches = locate(records, query, limit=5)["matches"]
-    if others and [match["reason"].startswith("exact") for match in matches[:2]] != [True, False]:
+    if others:
         several = ", ".join(match["id"] for match in matches)
         raise Failure("ADR_REF_AMBIGUOUS", f"{query[:200]!r} may be {several}", "name one of these")
     linked = [
         {**link, "target_canonical": target["id"]}
         for link in _links(records)
-        if not _is_custom(link["target"])
-        and any(target["id"] in (to["id"], to["id"].partition("#")[0]) for to in _named(records, link["target"]))
+        if any(target["id"] in (to["id"], to["id"].partition("#")[0]) for to in _named(records, link["target"]))
     ]
     about = {key: target[key] for key in ("id", "kind", "filename", "title", "path")}
     return {"query": query, "target": about, "count": len(linked), "refs": linked, "suggestions": others}
@@ -178,11 +171,6 @@ def _links(records: list[Record]) -> Iterator[dict[str, Any]]:
                     "source_filename": record.filename, "source_title": record.title, "source_path": record.path,
                     "line": number, "target": match[1].strip(), "context": line.strip()[:240],
                 }  # fmt: skip
-
-
-def _is_custom(target: str) -> bool:
-    """Whether a link does not lead to a note: another scheme, a placeholder, or text to speak."""
-    return ":" in target or "..." in target or target.startswith("tts")
 
 
 def expand(records: list[Record], text: str) -> dict[str, Any]:
@@ -241,25 +229,22 @@ def audit(vault: str, records: list[Record]) -> dict[str, Any]:
 
 
 def _audited_links(vault: str, records: list[Record]) -> dict[str, Any]:
-    """The links that lead to no note or to several. Custom links are skipped."""
+    """The links that lead to no note or to several; those with another scheme, a placeholder or speech are skipped."""
     notes: dict[str, set[str]] = {}  # by path in the vault, and by file name
     for path in markdown.files_below(vault).files:
         stem = os.path.splitext(os.path.relpath(path, vault))[0].lower()
         for name in (stem, os.path.basename(stem)):
             notes.setdefault(name, set()).add(path)
-    broken, ambiguous, skipped = [], [], 0
-    for link in _links(records):
+    links = [link for link in _links(records) if not re.search(r":|\.\.\.|^tts", link["target"])]
+    audited: dict[str, Any] = {"broken": [], "ambiguous": [], "skipped_custom": len([*_links(records)]) - len(links)}
+    for link in links:
         target = link["target"]
+        paths = {section["path"] for section in _named(records, target)}
+        paths = paths or notes.get(target.partition("#")[0].lower().removesuffix(".md"), set())
         about = {"source": link["source_filename"], "line": link["line"], "target": target}
-        named = {section["path"] for section in _named(records, target)}
-        paths = named or notes.get(target.partition("#")[0].lower().removesuffix(".md"), set())
-        if _is_custom(target):
-            skipped += 1
-        elif not paths:
-            broken.append(about)
-        elif len(paths) > 1:
-            ambiguous.append({**about, "candidates": sorted(paths)})
-    return {"broken": broken, "ambiguous": ambiguous, "skipped_custom": skipped}
+        if len(paths) != 1:
+            audited["ambiguous" if paths else "broken"].append({**about, "candidates": sorted(paths)})
+    return audited
 
 
 def rank(records: list[Record], *, band: str, only_unscored: bool, closed_too: bool) -> dict[str, Any]:
