@@ -187,23 +187,25 @@ class LocalCandidates:
         return {rowid: scores[rowid] for rowid in (admitted if rows is None else rows.among(admitted))}
 
     def _match(self, terms: Sequence[str]) -> str:
-        """A query for any of the terms; in a large memory, for as many of the rarest as are affordable."""
+        """A query for any of the terms that tell documents apart; in a large memory, for the rarest of them.
+
+        FTS5 gives no weight to a term that half of the rows contain.
+        """
         affordable_matches = 20_000  # BM25 takes about 1 µs per matching document
-        if len(terms) == 1 or self.size() <= affordable_matches:
-            return " OR ".join(self._forms(term) or quoted(term) for term in terms)
-        counted = sorted(
-            (self._count(match, affordable_matches + 1), match) for match in map(self._forms, terms) if match
-        )
+        size = self.size()
+        most = min(size // 2, affordable_matches)
+        if len(terms) == 1:
+            return self._forms(terms[0]) or quoted(terms[0])
+        counted = sorted((self._count(match, most + 1), match) for match in map(self._forms, terms) if match)
         if not counted:
             return quoted(terms[0])
         rarest: list[str] = []
         total = 0
         for count, term in counted:
             total += count
-            if total > affordable_matches:
+            if count > most or (total > affordable_matches and size > affordable_matches):
                 break
-            if count:
-                rarest.append(term)
+            rarest.append(term)
         if rarest:
             return " OR ".join(rarest)
         together = " AND ".join(map(quoted, terms))
