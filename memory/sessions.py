@@ -92,24 +92,15 @@ def by_session(
 def read(db: apsw.Connection | None, given: str, *, identity: Callable[[str], str]) -> Transcript:
     """The session that an id, its beginning or a transcript's path names.
 
-    `identity` maps a client's id of a session to the stored id. Raises Failure SESSION_NOT_FOUND, SESSION_AMBIGUOUS.
+    `identity` maps a client's id of a session to the stored id. Raises Failure SESSION_NOT_FOUND, SESSION_AMBIGUOUS,
+    TRANSCRIPT_UNREADABLE.
     """
-    wanted, path = given, ""
-    if os.path.isfile(given):
-        path = os.path.abspath(given)
-        try:
-            wanted = transcript_files.look_at(given)[1]
-        except Failure as failure:
-            fix = "name a session's transcript, or a session by its id"
-            raise Failure("SESSION_NOT_FOUND", failure.message, fix) from None
+    path = os.path.abspath(given) if os.path.isfile(given) else ""
+    wanted = transcript_files.look_at(given)[1] if path else given
     session = sessions.whole_id(db, identity(wanted)) if db is not None else ""
     if db is None or not session:
-        message = f"no session is archived with an id that starts with {given[:80]!r}"
-        fix = "search for it: joelclaw sessions search --help"
-        if path:
-            quoted = "'" + path.replace("'", "'\\''") + "'"
-            message, fix = f"{path} is not archived", f"archive it: joelclaw memory archive {quoted}"
-        raise Failure("SESSION_NOT_FOUND", message, fix)
+        fix = "archive it: joelclaw memory archive PATH; to find another: joelclaw sessions search QUERY"
+        raise Failure("SESSION_NOT_FOUND", f"no session {given[:80]!r} is archived", fix)
     called = calls.of_session(db, session, last=MAX_LINES, passages=True, live="TRUE")
     lines = _lines(sessions.last_episodes(db, session, MAX_LINES, live="TRUE"), called)
     return Transcript(session, {**_about(db, session), "path": path}, lines)
@@ -185,15 +176,13 @@ def extract(session: Transcript, query: str) -> dict[str, Any]:
 def markdown(extraction: dict[str, Any]) -> str:
     """An extraction as Markdown: a heading for each list, a bullet for each line."""
     lines = ["# Session extraction", ""]
-    facts = {key: value for key, value in extraction.items() if not isinstance(value, list)}
-    lines += [f"- {key}: {value or '–'}" for key, value in facts.items()]
-    for key in [key for key in extraction if key not in facts]:
-        title = re.sub("(?=[A-Z])", " ", key).capitalize()
-        lines += ["", f"## {title}", ""]
-        for entry in extraction[key] or ["none found"]:
-            is_text = isinstance(entry, str)
-            text = "" if is_text else " ".join(entry["text"].split())
-            lines.append(f"- {entry}" if is_text else f"- L{entry['line']} {entry['role']}/{entry['kind']}: {text}")
+    lines += [f"- {key}: {value or '–'}" for key, value in extraction.items() if not isinstance(value, list)]
+    for key, value in extraction.items():
+        if isinstance(value, list):
+            lines += ["", "## " + re.sub("(?=[A-Z])", " ", key).capitalize(), ""]
+            for entry in value or ["none found"]:
+                shown = entry if isinstance(entry, str) else "L{line} {role}/{kind}: {text}".format_map(entry)
+                lines.append("- " + " ".join(shown.split()))
     return "\n".join(lines) + "\n"
 
 

@@ -231,7 +231,7 @@ def audit(vault: str, records: list[Record]) -> dict[str, Any]:
 def _audited_links(vault: str, records: list[Record]) -> dict[str, Any]:
     """The links that lead to no note or to several; those with another scheme, a placeholder or speech are skipped."""
     notes: dict[str, set[str]] = {}  # by path in the vault, and by file name
-    for path in markdown.files_below(vault).files:
+    for path in markdown.files_below(vault):
         stem = os.path.splitext(os.path.relpath(path, vault))[0].lower()
         for name in (stem, os.path.basename(stem)):
             notes.setdefault(name, set()).add(path)

@@ -4,12 +4,13 @@ Front matter is read as people write it: `key: value`, lists, folded texts; anyt
 shorter than 80 characters is appended to the section above it, with its heading as a line. No line of the text is lost.
 """
 
+import contextlib
 import os
 import re
 import stat
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -28,33 +29,16 @@ _BLOCKS = MarkdownIt("commonmark").enable("table").disable("inline")
 FrontMatter = dict[str, str | list[str]]
 
 
-@dataclass
-class Files:
-    """The files below a folder (path → status, in order), and the folders that could not be listed, with the reason."""
-
-    files: dict[str, os.stat_result] = field(default_factory=dict)
-    unread: dict[str, str] = field(default_factory=dict)
-
-
-def files_below(folder: str) -> Files:
-    """The Markdown files below a folder; no hidden folders, `node_modules` or links."""
-    found = Files()
-
-    def note_unlisted(error: OSError) -> None:
-        found.unread[error.filename] = f"cannot be listed: {error.strerror}"
-
-    for here, folders, names in os.walk(folder, onerror=note_unlisted):
+def files_below(folder: str) -> dict[str, os.stat_result]:
+    """The Markdown files below a folder, in order, with their status; no hidden folders, `node_modules` or links."""
+    found = {}
+    for here, folders, names in os.walk(folder):
         folders[:] = sorted(n for n in folders if n[0] != "." and n not in ("node_modules", "__pycache__"))
         for name in sorted(name for name in names if name[0] != "." and name.lower().endswith(ENDINGS)):
             path = os.path.join(here, name)
-            try:
-                status = os.lstat(path)
-            except OSError as error:
-                note_unlisted(error)
-                continue
-            if stat.S_ISREG(status.st_mode):
-                found.files[path] = status
-    return found
+            with contextlib.suppress(OSError):
+                found[path] = os.lstat(path)
+    return {path: status for path, status in found.items() if stat.S_ISREG(status.st_mode)}
 
 
 def read(path: str) -> tuple[str | None, bool]:

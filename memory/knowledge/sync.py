@@ -125,18 +125,13 @@ class _Sync:
         self.state.folders += new
         self.state.save()  # so that a sync that is killed is repeated without naming the folders
         found: dict[str, tuple[str, os.stat_result]] = {}  # stored path → path and status
-        untouchable: list[str] = []  # folders that could not be listed, or are gone: their sections stay
         for folder in folders:
-            is_folder = os.path.isdir(folder)
-            below = markdown.files_below(folder) if is_folder else markdown.Files()
-            found.update({stored_path(path): (path, status) for path, status in below.files.items()})
-            for path, reason in below.unread.items():
-                self._skip(path, reason)
+            below = markdown.files_below(folder)
+            found.update({stored_path(path): (path, status) for path, status in below.items()})
             had_files = any(is_below(name, folder) for name in self.stored_rows)
-            is_gone = not (below.files or below.unread) and (had_files or not is_folder)
-            if is_gone:  # a folder that has become empty is most often a disk that is not mounted
+            if not below and (had_files or not os.path.isdir(folder)):
+                # A folder that has become empty is most often a disk that is not mounted.
                 (self.pruned if prune else self.missing).append(folder)
-            untouchable += [folder] if is_gone and not prune else below.unread
         self.report["files"] = len(found)
         started(len(found))
         try:
@@ -144,7 +139,7 @@ class _Sync:
                 self._sync_file(name, path, status)
                 progress(1)
             for name in [name for name in {**self.stored_rows, **self.state.stamps} if name not in found]:
-                if _is_in_any(name, untouchable):
+                if _is_in_any(name, self.missing):
                     self.report["sections"] += len(self.stored_rows.get(name, []))
                 elif _is_in_any(name, folders):
                     self._remove(self.stored_rows.get(name, []))
@@ -211,22 +206,20 @@ class _Sync:
     def _store(self, sections: list[Document], rows: list[int]) -> None:
         """Store the changed sections and remove the other rows of the file."""
         kept: set[int] = set()
-        per_commit = 200  # a hook's write waits for a transaction at most
         compared = ("text", "title", "path", "observation_type", "tags", "stale", "source")
-        for start in range(0, len(sections), per_commit):
-            with sqlite.transaction(self.db):
-                for section in sections[start : start + per_commit]:
-                    before = documents.by_id(self.db, section["id"])
-                    if before is not None:
-                        kept.add(before["rowid"])
-                        if before["forgotten_at"] is not None or before["collection"] != "knowledge":
-                            continue  # a forgotten section stays forgotten
-                    self.report["sections"] += 1
-                    if before is None or any(before[name] != section[name] for name in compared):  # type: ignore[literal-required]
-                        store(self.db, replacing(before, section, self.now), vectors=self.vectors)
-                        self.report["added" if before is None else "updated"] += 1
-                    else:
-                        self.report["unchanged"] += 1
+        with sqlite.transaction(self.db):
+            for section in sections:
+                before = documents.by_id(self.db, section["id"])
+                if before is not None:
+                    kept.add(before["rowid"])
+                    if before["forgotten_at"] is not None:
+                        continue  # a forgotten section stays forgotten
+                self.report["sections"] += 1
+                if before is None or any(before[name] != section[name] for name in compared):  # type: ignore[literal-required]
+                    store(self.db, replacing(before, section, self.now), vectors=self.vectors)
+                    self.report["added" if before is None else "updated"] += 1
+                else:
+                    self.report["unchanged"] += 1
         self._remove([row for row in rows if row not in kept])
 
 

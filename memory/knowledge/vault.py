@@ -46,21 +46,22 @@ def find(vault: str, reference: str) -> list[tuple[Match, dict[str, Any]]]:
     if is_path and _inside(vault, reference) is None:
         message = f"{reference[:200]!r} is outside the vault {vault}"
         raise Failure("NO_MATCH", message, "name a note below it, or set VAULT_PATH")
-    matches = _resolve(vault, reference.strip())
-    texts = [(match, markdown.text_of(match.path)) for match in matches]
-    notes = [(match, _beginning(match.path, text)) for match, text in texts if text is not None]
-    if notes:
+    texts = [(match, markdown.text_of(match.path)) for match in _resolve(vault, reference.strip())]
+    if notes := [(match, _beginning(match.path, text)) for match, text in texts if text is not None]:
         return notes
-    if matches:
-        raise Failure("NO_MATCH", f"{matches[0].path} cannot be read as text", "open it with another program")
     min_score = config.load().get_float("inject.min_score")
-    result, _ = search(reference, limit=MAX_NOTES, per_file=1, min_score=min_score)
-    if result["hits"]:
-        return [(Match(hit["path"], "semantic", hit["score"]), _read_hit(vault, hit)) for hit in result["hits"]]
-    fix = f"look for its words: joelclaw vault search {reference[:80]!r}"
-    if not is_synced(vault):
-        fix = f"sync the vault, so that questions find notes by meaning: joelclaw knowledge sync {vault}"
-    raise Failure("NO_MATCH", f"nothing in {vault} matches {reference[:200]!r}", fix)
+    result, db = search(reference, limit=MAX_NOTES, per_file=1, min_score=min_score)
+    for hit in result["hits"]:
+        path = _inside(vault, hit["path"]) if hit["path"] else None
+        text = markdown.text_of(path) if path else None
+        if text is None:  # the file is elsewhere or gone
+            document = documents.by_id(db, hit["id"]) if db else None
+            text = document["text"] if document else ""
+        notes.append((Match(hit["path"], "semantic", hit["score"]), _beginning(path or hit["path"], text)))
+    if not notes:
+        fix = f"look for its words: joelclaw vault search {reference[:80]!r}"
+        raise Failure("NO_MATCH", f"nothing in {vault} matches {reference[:200]!r}", fix)
+    return notes
 
 
 def _beginning(path: str, text: str) -> dict[str, Any]:
@@ -68,16 +69,6 @@ def _beginning(path: str, text: str) -> dict[str, Any]:
     lines = text.splitlines(keepends=True)
     shown = "".join(lines[:500])  # the contract's limit
     return {"path": path, "content": shown, "total_lines": len(lines), "truncated": len(shown) < len(text)}
-
-
-def _read_hit(vault: str, hit: dict[str, Any]) -> dict[str, Any]:
-    """The note of a hit; its stored section if the file is elsewhere or gone."""
-    path = _inside(vault, hit["path"]) if hit["path"] else None
-    if path and (text := markdown.text_of(path)) is not None:
-        return _beginning(path, text)
-    db = sqlite.open_reading()
-    document = documents.by_id(db, hit["id"]) if db else None
-    return _beginning(hit["path"], document["text"] if document else "")
 
 
 def is_synced(vault: str) -> bool:
@@ -107,15 +98,16 @@ def _resolve(vault: str, reference: str) -> list[Match]:
         note = _note_at(path) if path and path != vault else ""
         if note:
             return [Match(note, "path", 1.0)]
-    listed = [*markdown.files_below(vault).files]
-    numbers = re.findall(r"(?i)\badr[-_ #]*0*(\d{1,6})\b", reference)
-    if numbers:
-        return [Match(path, "adr", 1.0) for path in _by_number(vault, listed, {*map(int, numbers)})[:MAX_NOTES]]
+    if numbers := re.findall(r"(?i)\badr[-_ #]*0*(\d{1,6})\b", reference):
+        records = _children(os.path.join(vault, SECTIONS["decisions"]))
+        number_of = {path: re.match(r"(?i)(?:adr[-_ #]*)?0*(\d{1,6})", os.path.basename(path)) for path in records}
+        named = [path for path, number in number_of.items() if number and number[1] in numbers]
+        return [Match(path, "adr", 1.0) for path in named[:MAX_NOTES]]
     project = re.match(r"(?is)projects?[\s:#/-]+(.+)$", reference)
     places = _children(os.path.join(vault, SECTIONS["projects"])) if project else []
     if project and (ranked := _by_name(project[1], [(place, os.path.basename(place)) for place in places])):
         return [Match(note, "project", score) for place, score in ranked if (note := _note_at(place))]
-    names = [(path, os.path.relpath(path, vault)) for path in listed]
+    names = [(path, os.path.relpath(path, vault)) for path in markdown.files_below(vault)]
     return [Match(path, "fuzzy", score) for path, score in _by_name(reference, names)]
 
 
@@ -125,18 +117,6 @@ def _note_at(path: str) -> str:
         return path
     notes = (os.path.join(path, name) for name in ("README.md", "index.md", f"{os.path.basename(path)}.md"))
     return next((note for note in notes if os.path.isfile(note) and not os.path.islink(note)), "")
-
-
-def _by_number(vault: str, listed: Iterable[str], numbers: set[int]) -> list[str]:
-    """The decision records with one of these numbers; those in `docs/decisions` first."""
-    records = []
-    for path in listed:
-        folder, name = os.path.split(path)
-        number = re.match(r"(?i)(adr[-_ #]*)?0*(\d{1,6})(?!\d)", name)
-        is_record = number and (number[1] or os.path.basename(folder).lower() in ("decisions", "adr", "adrs"))
-        if number and is_record and int(number[2]) in numbers:
-            records.append((folder != os.path.join(vault, SECTIONS["decisions"]), path))
-    return [path for _, path in sorted(records)]
 
 
 def _by_name(reference: str, names: Iterable[tuple[str, str]]) -> list[tuple[str, float]]:
@@ -163,7 +143,7 @@ def by_words(vault: str, query: str, *, limit: int) -> dict[str, Any]:
     """
     wanted = [word for word in words.split(query) if word not in words.STOP_WORDS] or words.split(query)
     hits: list[dict[str, Any]] = []
-    listed = markdown.files_below(vault).files if wanted else {}
+    listed = markdown.files_below(vault) if wanted else {}
 
     def share(text: str) -> float:
         return sum(word in text for word in wanted) / len(wanted)

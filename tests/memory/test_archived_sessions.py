@@ -117,11 +117,3 @@ def test_wrong_usage_is_refused_with_a_fix(run: Run, words: list[str], code: str
     refused = run("sessions", *words, ok=False)
     assert (refused.code, refused.json["error"]["code"]) == (exit_code, code)
     assert refused.json["fix"]
-
-
-def test_a_file_that_is_not_archived_gets_a_fix(run: Run, tmp_path: Path) -> None:
-    transcript = Transcript(tmp_path / "a b.jsonl")
-    transcript.user("never archived")
-    refused = run("sessions", "extract", str(transcript.path), ok=False).json
-    assert refused["error"]["code"] == "SESSION_NOT_FOUND"
-    assert f"memory archive '{transcript.path}'" in refused["fix"]
