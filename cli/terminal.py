@@ -163,7 +163,8 @@ def plain(value: object, name: str = "") -> str:
 
 
 def label(name: str) -> str:
-    """The name of a JSON value in words: `contextPercent` is "context percent"."""
+    """The name of a JSON value in words, without its unit, which `plain` writes: `contextPercent` is "context"."""
+    name = re.sub("(?<=.)(?:Ms|_ms|Percent)$", "", name)
     return re.sub(r"(?<=[a-z0-9])[A-Z](?![A-Z])", lambda found: " " + found[0].lower(), name)
 
 

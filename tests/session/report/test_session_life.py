@@ -148,7 +148,6 @@ def test_on_a_terminal_it_fits_a_screen(run: Run, lived: Lived, home: Path) -> N
     (second,) = [line for line in lines if line.startswith("#2 ")]
     assert "47 %" in second and "then mend the retry" in second
     assert any(line.strip().startswith("injection") and "Session Recovery" in line for line in lines)
-    assert any("used    The harbour worker" in line for line in lines)
     assert len(lines) < 45
     assert max(map(len, lines)) <= 120
     full = without_style(on_terminal(home, "session", "show", SESSION, "--full", env=lived.env(), columns=120).out)
