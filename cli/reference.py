@@ -17,7 +17,7 @@ from typer.main import get_command
 from cli.commands import MODULES
 from cli.declarations import ABOUT, called, declared, every_command, every_group, group_help, module_of
 from cli.output import Answer, is_terminal, print_answer, report, step, write_out
-from cli.parser import HELP_FLAGS, Command, Parameter, canonical, printable
+from cli.parser import HELP_FLAGS, Command, Parameter, canonical
 from core import VERSION
 from core.errors import usage
 from core.store.sqlite import apsw
@@ -59,23 +59,7 @@ def typer_command(*words: str, rich: bool = False) -> Any:
     )  # fmt: skip
     for app in dict.fromkeys(map(module_of, words or MODULES)):
         root.add_typer(app)
-    command = get_command(root)
-    _name_values(command, [])
-    return command
-
-
-def _name_values(command: Any, path: list[str]) -> None:
-    """Name the values of options and arguments in Typer's help as we do: it would show Python's types."""
-    for name, inner in getattr(command, "commands", {}).items():
-        _name_values(inner, [*path, name])
-    ours = called(path)
-    parameters = {parameter.name: parameter for parameter in ours.parameters} if ours else {}
-    for parameter in command.params:
-        known = parameters.get(parameter.name)
-        if known is not None and known.kind != "flag":
-            parameter.metavar = ("|".join(known.choices) if known.flags else "") or known.metavar
-        if known is None or known.kind == "flag" or not known.flags:
-            parameter.display_type_rich = lambda **_: None
+    return get_command(root)
 
 
 def usage_line(command: Command) -> str:
@@ -100,45 +84,28 @@ def report_unknown_command(words: Sequence[str], *, as_json: bool) -> int:
     fix = f"use one of: {', '.join(declared(group) if group else MODULES)}; joelclaw --help says what each does"
     if near:
         fix = f"did you mean `joelclaw {near[0]}`?"
-    failure = usage("USAGE", f"there is no {kind} {printable(typed)!r}", fix)
-    return report(printable(words[0]), failure, as_json=as_json, helped=group)
+    failure = usage("USAGE", f"there is no {kind} {typed[:60]!r}", fix)
+    return report(words[0][:60], failure, as_json=as_json, helped=group)
 
 
 # JSON for agents
 
 
 def print_overview(group: str = "") -> None:
-    """Print all commands with their parameters, or the usage of those in a group, as an envelope."""
-    commands, groups = every_command(), every_group()
-    result: dict[str, Any]
+    """Print the usage of all commands, or of those in a group, as an envelope."""
+    commands = declared(group) if group else every_command()
+    helps = {path: command.help for path, command in commands.items()}
+    usages = {path[len(group) :].lstrip(): usage_line(command) for path, command in commands.items()}
+    result: dict[str, Any] = {"description": group_help(group) if group else ABOUT, "commands": usages}
     if group:
-        inside = {path: command for path, command in commands.items() if path.partition(" ")[0] == group}
-        usages = {path.partition(" ")[2]: usage_line(command) for path, command in inside.items()}
-        result = {"description": groups[group], "commands": usages}
-        if group == "otel":
-            result["subcommands"] = usages
-        if group == "vault":
-            result["vault_root"] = os.path.expanduser(os.environ.get("VAULT_PATH", "").strip() or "~/Vault")
-        helps = {path: command.help for path, command in inside.items()}
+        result["subcommands"] = usages
     else:
-        described = [
-            {
-                "command": f"joelclaw {command.path}", "usage": usage_line(command), "description": command.help,
-                "params": {p.flags[0] if p.flags else p.metavar: _as_json(p) for p in command.parameters},
-            }
-            for command in commands.values()
-        ]  # fmt: skip
-        result = {"groups": groups, "commands": described}
-        helps = {**groups, **{path: command.help for path, command in commands.items() if " " not in path}}
+        result["groups"] = every_group()
+        helps = {**every_group(), **{path: about for path, about in helps.items() if " " not in path}}
+    if group == "vault":
+        result["vault_root"] = os.path.expanduser(os.environ.get("VAULT_PATH", "").strip() or "~/Vault")
     actions = [step(f"joelclaw {path} --help", about) for path, about in helps.items()]
     print_answer(f"joelclaw {group or '--help'}", Answer(result, actions))
-
-
-def _as_json(parameter: Parameter) -> dict[str, Any]:
-    default = None if parameter.kind == "flag" or parameter.many else parameter.default
-    optional = {"short": "".join(parameter.flags[1:2]), "default": default, "enum": list(parameter.choices)}
-    present = {name: value for name, value in optional.items() if value not in (None, "", [])}
-    return {"description": parameter.help, "required": parameter.required, **present}
 
 
 # Shell completion

