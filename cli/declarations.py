@@ -12,10 +12,10 @@ from typer.models import ArgumentInfo, ParameterInfo
 
 from cli.commands import HOT_COMMANDS, MODULES
 from cli.parser import Command, Parameter
-from cli.shared import OneOf, true_or_false
 
 ABOUT = "Lets a coding agent keep what a context compaction throws away."
 _KINDS = {int: "whole", float: "number"}
+_KINDS_BY_METAVAR = {"true|false": "truth", "NAME=VALUE": "named"}
 _USAGE_CODES = {
     "mcp": "USAGE", "status": "USAGE", "restore": "BACKUP_INVALID_ARGS", "uninstall": "INSTALL_INVALID_ARGS",
     "memory search": "RECALL_INVALID_ARGS", "memory scorecard": "SCORECARD_FAILED", "note": "MEMORY_INVALID_ARGS",
@@ -85,16 +85,14 @@ def _parameter(declared: inspect.Parameter) -> Parameter:
         "kind": kind, "many": many, "choices": choices, "low": info.min, "high": info.max, "help": info.help or "",
         "default": None if is_required else declared.default, "completions": info.autocompletion,
     }  # fmt: skip
-    if info.parser is true_or_false:
-        given["kind"] = "truth"
-    elif isinstance(info.parser, OneOf):
-        given["choices"] = info.parser.choices
     if isinstance(info, ArgumentInfo):
         given |= {"required": is_required, "metavar": info.metavar or declared.name.upper()}
     else:
         on, off = _flags(info, declared.name)
-        name = "N" if kind in _KINDS.values() else on[0].lstrip("-").upper()
-        given |= {"flags": on, "off": off, "metavar": info.metavar or name}
+        metavar = info.metavar or ("N" if kind in _KINDS.values() else on[0].lstrip("-").upper())
+        given |= {"flags": on, "off": off, "metavar": metavar, "kind": _KINDS_BY_METAVAR.get(metavar, kind)}
+        if "|" in metavar and given["kind"] == "text":
+            given["choices"] = tuple(metavar.split("|"))
     return Parameter(declared.name, **given)
 
 

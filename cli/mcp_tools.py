@@ -1,7 +1,8 @@
 """The tools of `joelclaw mcp`: each calls a command and returns its result as framed text, like all text for agents.
 
-A function here is a tool, its docstring the tool's help, and its parameters are the tool's arguments. The server keeps
-nothing open between two calls, and ends when its client closes stdin.
+The package `mcp` is an optional extra, imported only here. A function is a tool, its docstring the tool's help, and its
+parameters are the tool's arguments. The server keeps nothing open between two calls, and ends when its client closes
+stdin.
 """
 
 from collections.abc import Callable, Iterator

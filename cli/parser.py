@@ -18,36 +18,30 @@ if TYPE_CHECKING:
 
     from cli.output import Answer
 
-TRUTHS = {**dict.fromkeys(("true", "1", "yes", "on"), True), **dict.fromkeys(("false", "0", "no", "off"), False)}
-_JSON_FLAGS = ("--json", "--toon")  # the mirrored CLI takes --toon too, and prints JSON
-NOTE_DETAILS = ("channel", "decision", "evidence", "loop-id", "project", "run-id", "skip-reason", "story-id", "tools",
-                 "turn-id", "usefulness")  # fmt: skip
-"""Options of the mirrored `knowledge note`, which here are `--detail NAME=VALUE`, too."""
 HELP_FLAGS = ("--help", "-h")
+_TRUTHS = {"true": True, "1": True, "yes": True, "on": True, "false": False, "0": False, "no": False, "off": False}
+_JSON_FLAGS = ("--json", "--toon")  # the mirrored CLI takes --toon too, and prints JSON
 _IGNORED_OPTIONS = {
     "recall": ("--adapter",), "otel": ("--adapter",),
     "sessions": ("--source", "--machine", "--ssh-target", "--max-files"),
 }  # fmt: skip
 """Options of the mirrored CLI that have no effect here, by the first word of the commands: each takes a value."""
-
+_IGNORED = "ignored"  # the name of the values of these options
 _NEVER_EMPTY = ("memory forget", "memory purge", "memory list", "memory import", "session list", "knowledge sync",
                 "backup", "restore", "exclude", "off", "on", "project", "store ")  # fmt: skip
 """Commands that refuse an empty value: without the condition, a purge would delete more.
 
 Others take it as none, as the mirrored CLI does: scripts pass variables that may be empty.
 """
-_IGNORED = "ignored"  # the name of the values of these options
-_SHELL_TEXT_COMMANDS = ("how", "fix")
-"""Their text is a shell command or what it printed: unknown options belong to it (`how git add -p`)."""
 
 
 class Parameter:
     """One parameter of a command, as declared with Typer.
 
-    `kind` is `text`, `whole` or `number` (from `low` to `high`), `truth` (an option with the value true or false) or
-    `flag` (an option without a value; `off` are the flags that mean no). An argument has no `flags`. `many`: it may be
-    repeated, and the command gets a list. `choices` are the only values allowed. `completions` returns
-    values from the store.
+    `kind` is `text`, `whole` or `number` (from `low` to `high`), `truth` (an option with the value true or false),
+    `named` (`--NAME VALUE` also means `--FIRST-FLAG NAME=VALUE`) or `flag` (an option without a value; `off` are the
+    flags that mean no). An argument has no `flags`. `many`: it may be repeated, and the command gets a list. `choices`
+    are the only values allowed. `completions` returns values from the store.
     """
 
     kind = "text"
@@ -82,22 +76,17 @@ class Parameter:
         if self.choices:
             return text if text in self.choices else None, "one of " + ", ".join(self.choices)
         if self.kind == "truth":
-            return TRUTHS.get(text.lower()), "true or false"
+            return _TRUTHS.get(text.lower()), "true or false"
         if self.kind not in ("whole", "number"):
             return text, ""
-        expected = "a whole number" if self.kind == "whole" else "a number"
-        if self.low is not None:
-            expected += f" from {self.low:.15g} to {self.high:.15g}" if self.high is not None else (
-                f" of at least {self.low:.15g}")  # fmt: skip
-        digits = text[1:] if text[:1] in "+-" else text
-        if not text.isascii() or "_" in text or (self.kind == "whole" and not (digits.isdigit() and len(digits) < 19)):
-            return None, expected
+        most = 10**15  # every program that reads JSON can hold it
+        low, high = (-most if self.low is None else self.low), (most if self.high is None else self.high)
         try:
             value: float = int(text) if self.kind == "whole" else float(text)
         except ValueError:
-            return None, expected
-        is_in_range = (self.low is None or value >= self.low) and (self.high is None or value <= self.high)
-        return value if value - value == 0 and is_in_range else None, expected  # neither NaN nor infinite
+            value = float("nan")
+        noun = "a whole number" if self.kind == "whole" else "a number"
+        return value if low <= value <= high else None, f"{noun} from {low:.15g} to {high:.15g}"
 
 
 class Command:
@@ -190,8 +179,7 @@ def _parse_options(command: Command, words: list[str], options: dict[str, Any]) 
         if word == "--":
             texts += words
             break
-        is_in_shell_text = command.path in _SHELL_TEXT_COMMANDS and len(" ".join(texts[:1]).split()) == 1
-        if is_text(word) or (is_in_shell_text and not _is_own_option(word, words, by_flag)):
+        if is_text(word):
             texts.append(word)
             continue
         if word in HELP_FLAGS:
@@ -200,26 +188,26 @@ def _parse_options(command: Command, words: list[str], options: dict[str, Any]) 
         parameter = by_flag.get(flag)
         if parameter is None:
             raise _unknown_option(command, flag)
-        if parameter.kind != "flag":
-            if word == flag and parameter.kind == "truth" and (not words or words[0][:1] == "-"):
-                value = "true"  # `--success` without a value
-            elif word == flag and not words:
-                raise _wrong(command, f"{flag} needs a value")
-            elif word == flag:
-                value = words.pop(0)
-            _set(options, parameter, value, command)
+        if parameter.kind == "flag":
+            if word != flag:
+                raise _wrong(command, f"{flag} takes no value")
+            _set_flag(options, parameter, flag)
             continue
-        _set_flag(options, parameter, flag)
-        if word[:2] == "--" and word != flag:
-            raise _wrong(command, f"{flag} takes no value")
-        if word != flag:  # `-vf` is `-v -f`
-            words.insert(0, "-" + value)
+        if word == flag and parameter.kind == "truth" and (not words or words[0][:1] == "-"):
+            value = "true"  # `--success` without a value
+        elif word == flag and not words:
+            raise _wrong(command, f"{flag} needs a value")
+        elif word == flag:
+            value = words.pop(0)
+        if parameter.kind == "named" and flag != parameter.flags[0]:
+            value = f"{flag[2:]}={value}"
+        _set(options, parameter, value, command)
     options.pop(_IGNORED, None)
     return texts
 
 
 def _wrong(command: Command, message: str) -> Failure:
-    return wrong_usage(printable(message, 2_000), f"see what it takes: joelclaw {command.path} --help")
+    return wrong_usage(message[:2_000], f"see what it takes: joelclaw {command.path} --help")
 
 
 def _unknown_option(command: Command, flag: str) -> Failure:
@@ -228,12 +216,6 @@ def _unknown_option(command: Command, flag: str) -> Failure:
     flags = [flag for parameter in command.parameters for flag in (*parameter.flags, *parameter.off)]
     near = get_close_matches(flag, flags, 1, 0.7) if len(flag) > 2 else []
     return _wrong(command, f"there is no option {flag}" + "".join(f"; did you mean {name}?" for name in near))
-
-
-def printable(text: str, most: int = 60) -> str:
-    """The user's words without control characters, shortened to `most` characters."""
-    text = text if len(text) <= most else text[: most - 1] + "…"
-    return "".join(c if c.isprintable() else "\ufffd" for c in text)
 
 
 def _set_flag(options: dict[str, Any], parameter: Parameter, flag: str) -> None:
@@ -258,16 +240,6 @@ def is_text(word: str) -> bool:
     return not word.startswith("-") or word == "-" or (not is_long and len(word.split(None, 1)) > 1)
 
 
-def _is_own_option(word: str, following: Sequence[str], by_flag: Mapping[str, Parameter]) -> bool:
-    """Whether a word within a shell command is an option of ours: `-n 3` is, `-name` and `-n` before a word are not."""
-    flag = word.partition("=")[0] if word[:2] == "--" else word[:2]
-    parameter = by_flag.get(flag)
-    if parameter is None or flag[:2] == "--" or parameter.kind == "flag":
-        return parameter is not None or word in HELP_FLAGS
-    value = word[2:] or "".join(following[:1])
-    return value.lstrip("+-").isdigit()
-
-
 # The words before they are parsed
 
 
@@ -289,10 +261,9 @@ def take_json_flag(words: Sequence[str]) -> tuple[list[str], bool]:
 
 def asks_for_text(words: Sequence[str], command: Command | None = None) -> bool:
     """Whether a flag asks for plain text on stdout, where an error must not be printed: a script would pass it on."""
-    known = {parameter.name for parameter in command.parameters} if command is not None else {"raw", "verbatim"}
-    end = words.index("--") if "--" in words else len(words)
-    given = {word.partition("=")[0] for word in words[:end]}
-    return any(f"--{name}" in given for name in {"raw", "verbatim"} & known)
+    names = [name for name in ("raw", "verbatim") if command is None or name in command.defaults()]
+    given = [word.partition("=")[0] for word in words]
+    return any(f"--{name}" in given[: [*given, "--"].index("--")] for name in names)
 
 
 def canonical(words: list[str]) -> list[str]:
@@ -307,19 +278,4 @@ def canonical(words: list[str]) -> list[str]:
         words = ["memory", "purge", *(word for word in words[2:] if word != "--purge")]
     elif first in ("install", "uninstall") and "--all" in words:
         words = [word if word != "--all" else "all" for word in words]
-    elif (first, second) == ("knowledge", "note"):
-        words = _details(words)
     return words
-
-
-def _details(words: Sequence[str]) -> list[str]:
-    """`knowledge note --decision TEXT` as `knowledge note --detail decision=TEXT`."""
-    changed: list[str] = []
-    rest = list(words)
-    while rest:
-        name, equals, value = rest.pop(0).partition("=")
-        if name[:2] == "--" and name[2:] in NOTE_DETAILS and (equals or rest):
-            changed += ["--detail", f"{name[2:]}={value if equals else rest.pop(0)}"]
-        else:
-            changed.append(name + equals + value)
-    return changed

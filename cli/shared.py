@@ -9,7 +9,6 @@ import typer
 from typer import Argument, Option
 
 import clients
-from cli.parser import TRUTHS
 from core.errors import Failure
 
 Advance = Callable[[int], None]
@@ -20,26 +19,6 @@ def group(app: typer.Typer, name: str, help: str) -> typer.Typer:
     declared = typer.Typer(help=help)
     app.add_typer(declared, name=name)
     return declared
-
-
-def true_or_false(text: str) -> bool:
-    """The value of an option such as `--success true`."""
-    if text.lower() not in TRUTHS:
-        raise typer.BadParameter("give true or false")
-    return TRUTHS[text.lower()]
-
-
-class OneOf:
-    """Converts a word that must be one of some values: for lists, and for values that are known only at run time."""
-
-    def __init__(self, *choices: str) -> None:
-        self.choices = choices
-
-    def __call__(self, text: str) -> str:
-        """The word itself."""
-        if text not in self.choices:
-            raise typer.BadParameter(f"give one of {', '.join(self.choices)}")
-        return text
 
 
 def stored(kind: str) -> Callable[[], list[str]]:
@@ -102,8 +81,8 @@ OnlySession = Annotated[str, session_option("Only this session")]
 Session = Annotated[str | None, session_option("The session's id")]
 Stdin = Annotated[bool, Option("--stdin", help="Also read a JSON object from stdin")]
 Percent = Annotated[float | None, Option("--percent", min=0, max=100, metavar="P", help="Context usage in percent")]
-CLIENT = OneOf(*clients.NAMES)
-OnlyClient = Annotated[str | None, Option("--client", parser=CLIENT, help="Only this client")]
+CLIENTS = "|".join(clients.NAMES)  # a metavar such as `a|b` names the only values of an option
+OnlyClient = Annotated[str | None, Option("--client", metavar=CLIENTS, help="Only this client")]
 ConfirmedDeletion = Annotated[
     bool | None, Option("--yes/--dry-run", "-y", help="Do not ask, or only show what would happen")
 ]

@@ -16,8 +16,7 @@ _WORDS = {
     "knowledge": "knowledge vault",
     "otel": "otel o11y",
     "compaction": "checkpoint inject hook compaction idle",
-    "setup": "install uninstall off on exclude completion",
-    "mcp_server": "mcp",
+    "setup": "install uninstall off on exclude completion mcp",
     "home": "status doctor project store backup restore",
 }
 MODULES = {word: module for module, words in _WORDS.items() for word in words.split()}

@@ -15,7 +15,7 @@ from typer import Argument, Option
 import clients
 from cli import shared
 from cli.input import required_session
-from cli.output import Answer, is_for_person, step, template, wrong_usage
+from cli.output import Answer, is_for_person, require_known, step, template, wrong_usage
 from core import config
 from core.command import model_from_config
 from core.errors import Failure
@@ -135,9 +135,8 @@ def hook(
 # compaction
 
 Transcript = Annotated[str, Argument(metavar="TRANSCRIPT", help="A session file of pi")]
-Client = Annotated[
-    str | None, Option("--client", parser=shared.OneOf(*clients.taking_summaries()), help="The client that wrote it")
-]
+WRITERS = clients.taking_summaries()
+Client = Annotated[str, Option("--client", help=f"The client that wrote it: {clients.either(WRITERS)}")]
 Reserve = Annotated[int | None, Option("--reserve", min=0, help="Tokens to keep free")]
 KeepRecent = Annotated[int | None, Option("--keep-recent", min=0, help="Recent tokens to keep")]
 At = Annotated[str, Option("--at", metavar="ENTRY", help="Current entry (default: the newest)")]
@@ -148,8 +147,10 @@ ModelCommand = Annotated[str, Option("--command", metavar="CMD", help="Runs the 
 class _Session:
     """The session to compact, with our settings and those of its client."""
 
-    def __init__(self, transcript: str, client: str | None = None, *, at: str = "", keep_recent: int | None = None):
-        self.transcript = session_tree.read(transcript, client or "", at)
+    def __init__(self, transcript: str, client: str = "", *, at: str = "", keep_recent: int | None = None):
+        if client:
+            require_known("client", client, WRITERS)
+        self.transcript = session_tree.read(transcript, client, at)
         self.settings = config.load()
         own = clients.by_name(self.transcript.client).compaction()
         self.settings.suggest("compaction.reserve_tokens", own["reserve"])
@@ -171,7 +172,7 @@ class _Session:
 
 @compaction.command("decide")
 def decide(
-    transcript: Transcript, window: Window = None, reserve: Reserve = None, at: At = "", client: Client = None
+    transcript: Transcript, window: Window = None, reserve: Reserve = None, at: At = "", client: Client = ""
 ) -> Answer:
     """Decide whether a session should be compacted, and why."""
     session = _Session(transcript, client, at=at)
@@ -198,7 +199,7 @@ def prepare(
     reserve: Reserve = None,
     window: Window = None,
     at: At = "",
-    client: Client = None,
+    client: Client = "",
 ) -> Answer:
     """Find where to cut a session."""
     session = _Session(transcript, client, at=at, keep_recent=keep_recent)
@@ -219,7 +220,7 @@ def serialize(
     transcript: Transcript,
     part: Annotated[Literal["context", "branch", "summarize", "prefix"], Option(help="Which part")] = "context",
     keep_recent: KeepRecent = None,
-    client: Client = None,
+    client: Client = "",
     raw: shared.Raw = False,
 ) -> Answer:
     """Print the conversation as flat text."""
@@ -247,7 +248,7 @@ def summarize(
     command: ModelCommand = "",
     keep_recent: KeepRecent = None,
     at: At = "",
-    client: Client = None,
+    client: Client = "",
 ) -> Answer:
     """Write the summary, with a model or from the transcript."""
     session = _Session(transcript, client, at=at, keep_recent=keep_recent)
@@ -280,7 +281,7 @@ def branch(
     to: Annotated[str, Option(metavar="ENTRY", help="The entry to go back to")] = "",
     instructions: Instructions = "",
     command: ModelCommand = "",
-    client: Client = None,
+    client: Client = "",
 ) -> Answer:
     """Summarize what a session leaves behind when it goes back."""
     if not to:

@@ -53,7 +53,7 @@ def status(
 
 @app.command("doctor")
 def doctor(
-    client: Annotated[list[str] | None, Option(parser=shared.CLIENT, help="Only this client")] = None,
+    client: Annotated[list[str] | None, Option(metavar=shared.CLIENTS, help="Only this client")] = None,
     project: Annotated[bool, Option("--project", help="The folder's project")] = False,
     fix: Annotated[bool, Option("--fix", help="Make safe repairs")] = False,
 ) -> Answer:

@@ -11,7 +11,6 @@ from typer import Argument, Option
 
 from cli import shared
 from cli.output import Answer, is_for_person, require_known, step, template, write_verbatim, wrong_usage
-from cli.parser import NOTE_DETAILS
 from core import clock, config
 from core.errors import FAILED, usage
 from core.store import documents, sqlite
@@ -27,6 +26,8 @@ vault = shared.group(app, "vault", "Read and search a folder of notes.")
 
 
 Limit = Annotated[int, shared.limit_option()]
+NOTE_DETAILS = ("--channel", "--decision", "--evidence", "--loop-id", "--project", "--run-id", "--skip-reason",
+                "--story-id", "--tools", "--turn-id", "--usefulness")  # fmt: skip
 
 
 @knowledge.command("sync")
@@ -85,7 +86,7 @@ def note(
     turn: Annotated[int | None, Option(min=0, max=1_000_000_000, help="The turn's number")] = None,
     summary: Annotated[str, Option(metavar="TEXT", help="The turn's result, unless it is skipped")] = "",
     detail: Annotated[
-        list[str] | None, Option(metavar="NAME=VALUE", help=f"Or --NAME VALUE: {', '.join(NOTE_DETAILS)}")
+        list[str] | None, Option("--detail", *NOTE_DETAILS, metavar="NAME=VALUE", help="Or --NAME VALUE")
     ] = None,
 ) -> Answer:
     """Store the result of an agent's turn."""

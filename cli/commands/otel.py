@@ -36,9 +36,7 @@ Sources = Annotated[
 Components = Annotated[
     str | None, Option("--component", metavar="CSV", help="Components", autocompletion=shared.stored("component"))
 ]
-Success = Annotated[
-    Any, Option("--success", parser=shared.true_or_false, metavar="true|false", help="Whether it succeeded")
-]
+Success = Annotated[str | None, Option("--success", metavar="true|false", help="Whether it succeeded")]
 Limit = Annotated[int, shared.limit_option(200)]
 
 

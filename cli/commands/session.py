@@ -31,7 +31,7 @@ session = shared.group(app, "session", "List all sessions, or show a session in 
 sessions = shared.group(app, "sessions", "Search and read archived sessions.")
 
 ENTRIES_PRINTED = {"files": 8, "names": 40, "commands": 6, "errors": 5, "words": 6}  # of each kind
-KIND = shared.OneOf(*ENTRIES_PRINTED)
+KINDS = "|".join(ENTRIES_PRINTED)
 CHOSEN = {
     "project": "The latest session of this project.",
     "last": "This project has no such session: the latest of all.",
@@ -139,7 +139,7 @@ def lost(
     ] = None,
     limit: Annotated[int | None, shared.limit_option(1000)] = None,
     all: Annotated[bool, Option("--all", help="Show everything of each kind")] = False,
-    kind: Annotated[list[str] | None, Option("--kind", "-k", parser=KIND, help="Only this kind")] = None,
+    kind: Annotated[list[str] | None, Option("--kind", "-k", metavar=KINDS, help="Only this kind")] = None,
     raw: shared.Raw = False,
 ) -> Answer:
     """Show what the last compaction dropped, and how to get each item back."""

@@ -1,8 +1,9 @@
-"""Where joelclaw works: `joelclaw install`, `uninstall`, `off`, `on`, `exclude` and `completion`."""
+"""Where joelclaw works: `joelclaw install`, `uninstall`, `off`, `on`, `exclude`, `completion` and `mcp`."""
 
 import importlib.util
 import os
 import shlex
+import signal
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
@@ -16,7 +17,7 @@ import clients
 from cli import shared
 from cli.commands import memory_bulk
 from cli.input import current_session
-from cli.output import Answer, is_for_person, quoted, step, wrong_usage
+from cli.output import Answer, is_for_person, quoted, require_known, step, wrong_usage
 from core import clock, files, project, switches
 from core.errors import Failure
 from core.store import sessions, sqlite
@@ -32,10 +33,11 @@ if TYPE_CHECKING:
 app = typer.Typer()
 
 VIEW = "cli.views:install"
+AGENTS = [*clients.NAMES, "all"]
 
 Agents = Annotated[
     list[str] | None,
-    Argument(metavar="AGENT", parser=shared.OneOf(*clients.NAMES, "all"), help=f"{', '.join(clients.NAMES)} or all"),
+    Argument(metavar="AGENT", help=f"{', '.join(clients.NAMES)} or all", autocompletion=lambda: AGENTS),
 ]
 OfProject = Annotated[bool, Option("--project", help="The folder's project")]
 Confirmed = Annotated[bool | None, Option("--yes/--dry-run", "-y", help="Do not ask, or only show what would happen")]
@@ -116,6 +118,8 @@ def _change(
 
 def _choose(verb: str, names: list[str], *, of_project: bool) -> tuple[list["Settings"], list[dict[str, str]]]:
     """The clients that are named, and with `all` those that are skipped and why."""
+    for name in names:
+        require_known("agent", name, AGENTS)
     if "all" not in names:
         if not names:
             raise wrong_usage("no agent was named", f"name some of {', '.join(clients.NAMES)}, or all")
@@ -269,7 +273,7 @@ def exclude(
     return Answer(result, steps, message=message)
 
 
-# completion
+# completion, mcp
 
 _SCRIPTS = {"bash": "joelclaw.bash", "zsh": "_joelclaw", "fish": "joelclaw.fish"}
 
@@ -299,6 +303,27 @@ def completion(
     root = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
     with open(os.path.join(root, "completions", _SCRIPTS[name]), encoding="utf-8") as file:
         return Answer(None, text=file.read().rstrip("\n"))
+
+
+@app.command("mcp")
+def mcp() -> int:
+    """Serve MCP tools to the agent that starts it."""
+    if os.isatty(0):
+        about = "an agent starts this and speaks MCP with it on stdin and stdout"
+        raise Failure("MCP_TERMINAL", about, "register it: joelclaw install AGENT --mcp")
+    try:
+        from cli import mcp_tools
+    except ImportError as error:
+        about = f"the package `mcp` is not installed for {sys.executable}, or is another version: {error}"
+        raise Failure("MCP_MISSING", about, mcp_command()) from None
+    for client in clients.with_hooks():  # the server may outlive the session that started it
+        os.environ.pop(client.session_variable, None)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # an exception would wait for the thread that reads stdin
+    try:
+        mcp_tools.server().run()
+    except* BrokenPipeError:  # the client has ended, as when it closes stdin
+        pass
+    return 0
 
 
 def mcp_command() -> str:

@@ -232,6 +232,8 @@ time.sleep(1000)
 
 
 def test_without_the_package_it_says_how_to_get_it(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "cli.mcp_tools", raising=False)
+    monkeypatch.delattr("cli.mcp_tools", raising=False)
     for name in ("mcp", "mcp.server", "mcp.server.mcpserver"):
         monkeypatch.setitem(sys.modules, name, None)
     failed = run("mcp", ok=False).json

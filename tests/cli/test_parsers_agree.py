@@ -116,7 +116,7 @@ def typed(options: dict[str, Any]) -> dict[str, Any]:
 @example(["checkpoint", "save", "--message", "--", "--message", "--file"])
 @example(["otel", "emit", "--metadata", "--json"])
 @example(["memory", "purge", "a", "--dry-run"])
-@example(["otel", "search", "-vf", "-n5"])
+@example(["otel", "search", "-v", "-n5"])
 def test_typer_parses_the_same_values(argv: list[str]) -> None:
     words, _ = take_json_flag(argv)
     options = read(words)
@@ -148,17 +148,19 @@ def needs_our_parser(words: list[str], options: dict[str, Any]) -> bool:
     ("recall x -n5", {"query": ["x"], "limit": 5}),
     ("recall x --session --help", {"query": ["x"], "session": "--help"}),
     ("recall --adapter x why", {"query": ["why"]}),
-    ("how git add -p --limit 3", {"query": ["git", "add", "-p"], "limit": 3}),
     ("fix boom -n 1", {"query": ["boom"], "limit": 1}),
     ("fix boom -n7 again --raw", {"query": ["boom", "again"], "limit": 7, "raw": True}),
-    ("how find . -name x.py -n 2", {"query": ["find", ".", "-name", "x.py"], "limit": 2}),
-    ("how grep -n boom", {"query": ["grep", "-n", "boom"], "limit": 5}),
     ("how head -- -n 2 --raw", {"query": ["head", "-n", "2", "--raw"], "limit": 5}),
 ])  # fmt: skip
 def test_options_of_ordinary_calls(words: str, options: dict[str, Any]) -> None:
     command: Any = called(words.split())
     defaults = {parameter.name: [] if parameter.many else parameter.default for parameter in command.parameters}
     assert read(words.split()) == {**defaults, **options}
+
+
+def test_details_of_a_note_are_options_of_their_own() -> None:
+    options = read(["knowledge", "note", "--decision", "wait", "--detail", "project=a", "--run-id=7"])
+    assert options and options["detail"] == ["decision=wait", "project=a", "run-id=7"]
 
 
 def test_two_flags_that_contradict_each_other_are_refused() -> None:

@@ -9,11 +9,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 from claude_transcript import Transcript
 from conftest import JOELCLAW, NOW_MS, PATIENCE_S, clean_environment, until
 
-from cli.commands import mcp_server
+from cli import mcp_tools
 from core import background, config, files
 
 DAY_MS = 86_400_000
@@ -69,7 +70,7 @@ def test_a_job_that_is_switched_on_starts_once_when_due(
 def test_a_due_job_starts_after_an_mcp_tool_call(begun: list[Any], home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     home.mkdir()
     monkeypatch.setenv("JOELCLAW_OTEL_EXPORT", "auto")
-    assert mcp_server.answer("recall", {"query": "tide tables"})[1] is False
+    assert anyio.run(mcp_tools.recall, "tide tables").is_error is False
     assert [words for _, words, _ in begun] == [("otel", "export")]
 
 
