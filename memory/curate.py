@@ -70,7 +70,7 @@ def known_call(db: apsw.Connection | None, identifier: str) -> tuple[str, str, i
     if db is None or not number:
         raise _no_call(identifier)
     session = sessions.whole_id(db, given) or given
-    is_forgotten = forgotten.has_call(db, session, number)
+    is_forgotten = number in forgotten.hidden_calls(db, session)
     call = None if is_forgotten else calls.by_number(db, session, number)
     if not is_forgotten and (call is None or call["outcome"] == calls.FORGOTTEN):
         raise _no_call(identifier)

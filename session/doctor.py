@@ -198,8 +198,7 @@ def check_store(examination: Examination) -> Iterator[Finding]:
             f"left with `joelclaw memory export`, move {path} away, and import it again"
         )
         yield error("STORE_DAMAGED", "store", f"{path} is damaged: {'; '.join(faults)}", fix)
-    figures = store_file.figures(examination.db)
-    about |= {**figures, "newest": clock.iso(figures["newest"] or None)}
+    about |= counted["file"]
 
 
 def check_project(examination: Examination) -> Iterator[Finding]:

@@ -93,11 +93,7 @@ class Purge:
             "turns": sum(
                 row >> COLLECTION_SHIFT == COLLECTIONS["episodes"] for (row,) in self._selection.rows["memories"]
             ),
-            "from": clock.iso(min(self._selection.times, default=None)),
-            "to": clock.iso(max(self._selection.times, default=None)),
-            "projects": self._selection.projects[:most],
             "namedOnly": sorted(self._sweep.named_only),
-            "bytes": self._selection.bytes + self._sweep.bytes,
             "cluster": cluster,
             "notTouched": [*old_homes, *transcripts[:most]],
             "notSearched": NOT_SEARCHED[kind],
@@ -105,15 +101,10 @@ class Purge:
 
     def _counts(self) -> dict[str, Any]:
         found, sweep = self._selection.rows, self._sweep
-        hidden = self._selection.hidden
-        names = {
-            "memories": "", "toolCalls": "call", "summaries": "compaction", "events": "", "injectedTexts": "injection",
-            "hookCalls": "hook_call",
-        }  # fmt: skip
-        plans = sum(hidden.get(kind, 0) for kind in ("session", "name", "place", "edit"))
+        counted = ("memories", "toolCalls", "summaries", "events", "injectedTexts", "hookCalls", "forgotten")
         return {
-            **{name: len(found[name]) + hidden.get(kind, 0) for name, kind in names.items()},
-            "namesAndPlans": len(found["plans"]) + len(found["names"]) + len(found["carries"]) + plans,
+            **{name: len(found[name]) for name in counted},
+            "namesAndPlans": len(found["plans"]) + len(found["names"]) + len(found["carries"]),
             "logSections": sweep.log_sections,
             "states": sorted(sweep.states),
             "filesDeleted": [*sorted(sweep.files_deleted), *self._leftovers],
@@ -156,7 +147,6 @@ class _Sweep:
         self.files_deleted: set[str] = set()
         self.named_only: set[str] = set()
         self.log_sections = 0
-        self.bytes = 0  # of the deleted files and sections
         logs = set(glob(os.path.join(escape(os.path.dirname(daily_log.log_path(clock.now_ms(), config))), "*.md")))
         with reported("PURGE", files.home()):
             for path in logs:
@@ -188,7 +178,6 @@ class _Sweep:
             self.named_only.add(name)
         else:  # a file that was set aside, a leftover of a killed writer
             self.files_deleted.add(name)
-            self.bytes += os.lstat(path).st_size
             if not self._dry:
                 files.remove(path)
 
@@ -203,7 +192,6 @@ class _Sweep:
             return False
         if session in self._sessions or is_old or quotes:
             self.states.add(session)
-            self.bytes += len(text.encode())
             if not self._dry:
                 remove_state(session)
         return True
@@ -213,7 +201,6 @@ class _Sweep:
             text = file.read().decode("utf-8", "replace")
             kept, removed = self._without_sections(text, os.path.basename(path))
             self.log_sections += removed
-            self.bytes += len(text.encode()) - len(kept.encode())
             if not removed or self._dry:
                 return
             if kept.strip():

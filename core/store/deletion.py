@@ -7,7 +7,7 @@ purged memory and the number of a tool call stay, so that reading the transcript
 import re
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 from unicodedata import normalize
@@ -19,7 +19,6 @@ from core.config import Config
 from core.project import names_of
 from core.store import calls, documents, events, forgotten, sessions, sqlite, store_file
 from core.store.sqlite import LISTED, marks
-from core.store.store_file import PAUSE_S
 
 AT_ONCE = 1_000  # events per transaction
 PURGED = "purged"  # the `write_reason` of an emptied document
@@ -70,15 +69,8 @@ class Selection:
     """Of the documents."""
     sessions: list[str]
     """Sessions that are purged as a whole."""
-    touched: set[str] = field(default_factory=set)
+    touched: set[str]
     """Sessions of the documents and calls."""
-    bytes: int = 0
-    """Of the texts in these rows."""
-    times: list[int] = field(default_factory=list)
-    """Of these rows, ms since the epoch, unordered."""
-    projects: list[str] = field(default_factory=list)
-    hidden: dict[str, int] = field(default_factory=dict)
-    """The number of rows of forgotten sessions and calls by kind."""
 
 
 class _Kind(NamedTuple):
@@ -115,24 +107,15 @@ def quotable(texts: Iterable[str], shortest: int = 24) -> tuple[str, ...]:
 def select(db: apsw.Connection, criteria: Criteria) -> Selection:
     """Find the rows to purge."""
     db.create_scalar_function("holds", criteria.holds, -1)
-    db.create_scalar_function("bytes", lambda *texts: sum(len(str(text).encode()) for text in texts if text), -1)
     found: dict[str, list[tuple[Any, ...]]] = {}
-    times: list[int] = []
-    size = 0
     for name, kind in KINDS.items():
         where, values = _condition(db, kind, name, criteria)
-        columns = f"{kind.keys}, {kind.at}, bytes({kind.texts})"
-        query = f"SELECT {columns} FROM {kind.table} WHERE ({where}) AND NOT ({kind.kept})"
-        rows: list[tuple[Any, ...]] = list(db.execute(query, values))
-        found[name] = [row[:-2] for row in rows]
-        times += [row[-2] for row in rows if row[-2] and row[-2] > 0]
-        if kind.session:  # other rows only repeat the texts
-            size += sum(row[-1] for row in rows)
-    listed = json_text.dumps([key[0] for key in found["memories"]])
-    about = list(db.execute(f"SELECT id, session_id FROM document WHERE rowid IN {LISTED}", (listed,)))
-    selection = Selection(found, [str(identifier) for identifier, _ in about], [], bytes=size, times=times)
-    selection.touched = {str(session) for _, session in about if session}
-    selection.touched.update(str(session) for session, _ in found["toolCalls"])
+        query = f"SELECT {kind.keys} FROM {kind.table} WHERE ({where}) AND NOT ({kind.kept})"
+        found[name] = list(db.execute(query, values))
+    rows = json_text.dumps([key[0] for key in found["memories"]])
+    about = list(db.execute(f"SELECT id, session_id FROM document WHERE rowid IN {LISTED}", (rows,)))
+    touched = {session for _, session in about if session} | {session for session, _ in found["toolCalls"]}
+    selection = Selection(found, [str(identifier) for identifier, _ in about], [], touched)
     handed_out = f"EXISTS (SELECT 1 FROM json_each(memories) WHERE value IN {LISTED})"
     given = db.execute(f"SELECT id FROM injection WHERE {handed_out}", (json_text.dumps(selection.ids),))
     found["injectedTexts"] = sorted({*found["injectedTexts"], *given})
@@ -140,20 +123,11 @@ def select(db: apsw.Connection, criteria: Criteria) -> Selection:
         found["plans"] = []
         where, values = _condition(db, KINDS["plans"], "plans", criteria)
         known = db.execute(f"SELECT id FROM session WHERE ({where}) AND updated_at <> {sessions.FORGOTTEN}", values)
-        named = {criteria.session, *sessions.subagents(db, criteria.session)}
-        also = criteria.live if criteria.project else named
-        selection.sessions = list(dict.fromkeys([*(str(row[0]) for row in known), *sorted(also - {""})]))
+        selected = {str(row[0]) for row in known} | (criteria.live if criteria.project else set())
         if criteria.session:
-            selection.sessions = [session for session in selection.sessions if session in named]
-    ids = json_text.dumps([key[0] for key in found["forgotten"]])
-    selection.hidden = dict(db.execute(f"SELECT kind, count(*) FROM forgotten WHERE id IN {LISTED} GROUP BY 1", (ids,)))
-    of_sessions = json_text.dumps([*selection.touched, *selection.sessions, *sorted({criteria.session} - {""})])
-    names = db.execute(
-        f"SELECT project FROM document WHERE rowid IN {LISTED} UNION SELECT project FROM session WHERE id IN {LISTED}"
-        f" UNION SELECT project FROM forgotten WHERE id IN {LISTED}",
-        (listed, of_sessions, ids),
-    )
-    selection.projects = sorted(name for (name,) in names if name)
+            named = {criteria.session, *sessions.subagents(db, criteria.session)}
+            selected = selected & named if criteria.project else named
+        selection.sessions = sorted(selected)
     if criteria.has_ids or criteria.before is not None:  # turns around them repeat their beginnings
         around = f"SELECT rowid FROM document WHERE context <> '' AND session_id IN {LISTED}"
         found["contexts"] += db.execute(around, (json_text.dumps(sorted(selection.touched)),))
@@ -227,21 +201,19 @@ def prune(db: apsw.Connection, config: Config, *, background: bool, dry_run: boo
         "events": {"byAge": by_age, "all": events.count_after(db, 0)},
         "bytes": {"before": before, "after": size, "free": free},
         "purgeFinished": is_owed and not dry_run,
-        "settings": {name: config.get_int(name) for name in ("retention.events_days", "retention.sessions_days")},
     }
 
 
 def _delete_old_events(db: apsw.Connection, before: int) -> int:
     """Delete events, hook calls and injected texts older than `before` (ms); returns the number of events."""
-    deleted = 0
-    while True:
+    deleted, gone = 0, (AT_ONCE, 0)
+    while max(gone) >= AT_ONCE:
         with sqlite.transaction(db):
             forgotten.expire_hooks(db, before)
-            gone, others = events.delete_older(db, before, AT_ONCE)
-        deleted += gone
-        if max(gone, others) < AT_ONCE:
-            return deleted
-        time.sleep(PAUSE_S)
+            gone = events.delete_older(db, before, AT_ONCE)
+        deleted += gone[0]
+        time.sleep(0.01)  # for other writers
+    return deleted
 
 
 _WITH_SESSION = "LEFT JOIN session ON session.id = session_id"

@@ -278,15 +278,6 @@ def sections_by_file(db: apsw.Connection) -> dict[str, list[int]]:
     return sections
 
 
-def remove_sections(db: apsw.Connection, rowids: Sequence[int], *, signatures: bool) -> int:
-    """Remove sections for good and return how many. Forgotten ones stay, because their file may come back."""
-    query = f"SELECT rowid FROM document WHERE rowid IN ({marks(rowids)}) AND forgotten_at IS NULL"
-    current = [int(rowid) for (rowid,) in db.execute(query, tuple(rowids))]
-    for rowid in current:
-        remove(db, rowid, signatures=signatures)
-    return len(current)
-
-
 def make_durable(db: apsw.Connection) -> None:
     """Make everything that was committed survive a power cut: a durable commit waits for the whole log."""
     version = int(db.execute("PRAGMA user_version").get)

@@ -40,8 +40,7 @@ def insert(db: apsw.Connection, event: Event, search_text: str) -> bool:
         },
     )  # fmt: skip
     is_new = bool(db.changes())
-    recalled = [identifier for identifier in event.get("recalled") or () if isinstance(identifier, str)]
-    if is_new and recalled:
+    if is_new and (recalled := event.get("recalled")):
         documents.count_recall(db, recalled, event["timestamp"])
     return is_new
 
@@ -209,17 +208,12 @@ def copy_hook_calls(db: apsw.Connection, into: apsw.Connection) -> None:
 
 def hook_traces(home: str) -> list[tuple[str, str]]:
     """The hook events in another home's store, oldest first: action and error."""
-    path = os.path.join(home, files.STORE)
-    if not os.path.exists(path):
-        return []
     query = "SELECT action, coalesce(error, '') FROM event WHERE component = 'hook' ORDER BY seq"
     try:
-        db = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE)
-        rows = [(str(action), str(error)) for action, error in db.execute(query)]
-        db.close()
-    except apsw.Error:
+        db = apsw.Connection(os.path.join(home, files.STORE), flags=apsw.SQLITE_OPEN_READWRITE)
+        return list(db.execute(query))
+    except apsw.Error:  # there is none
         return []
-    return rows
 
 
 def hook_calls(db: apsw.Connection, session: str) -> list[dict[str, Any]]:
@@ -269,37 +263,29 @@ def record_hook(db: apsw.Connection, event: Event) -> None:
     outcome = outcomes.get(event["action"])
     if outcome is None:
         return
-    about = event["metadata"]
-    more = event.get("hook")
-    if not isinstance(more, dict):  # a line of the spool that another version wrote
-        more = {}
+    about, more = event["metadata"], event.get("hook") or {}
     if outcome == "late":  # replaces an event that reports an answer, which could not be given any more
         db.execute("DELETE FROM event WHERE id = ? AND component = 'hook' AND action <> 'hook.timeout'", (event["id"],))
     db.execute(
         f"INSERT OR {'REPLACE' if outcome == 'late' else 'IGNORE'} INTO hook_call (session_id, at, client, event, kind,"
         f" ms, outcome, error, percent, tokens, context_window, chars, id) VALUES ({marks(range(13))})",
         (
-            event["sessionId"], event["timestamp"], _typed(about, "agent", str, ""), _typed(about, "event", str, ""),
-            _typed(more, "kind", str, ""), event.get("duration_ms"), outcome, event.get("error", ""),
-            _typed(more, "percent", (int, float), None), _typed(more, "tokens", int, None),
-            _typed(more, "window", int, None), _typed(about, "contentChars", int, 0), event["id"],
+            event["sessionId"], event["timestamp"], about.get("agent") or "", about.get("event") or "",
+            more.get("kind") or "", event.get("duration_ms"), outcome, event.get("error", ""), more.get("percent"),
+            more.get("tokens"), more.get("window"), about.get("contentChars") or 0, event["id"],
         ),
     )  # fmt: skip
 
 
 def record_injection(db: apsw.Connection, event: Event) -> None:
     """Store the injected text that an event carries, unless it is stored already."""
-    given = event.get("injected")
-    about = event["metadata"]
-    if not isinstance(given, dict) or not isinstance(given.get("text"), str):
-        return  # a line of the spool that another program wrote
+    given, about = event["injected"], event["metadata"]
     db.execute(
         "INSERT OR IGNORE INTO injection (id, session_id, at, kind, text, tokens, ms, memories)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        f" VALUES ({marks(range(8))})",
         (
-            event["id"], event["sessionId"], event["timestamp"], str(given.get("kind", "")),
-            given["text"][:12_000], _typed(about, "estimatedTokens", int, 0), event.get("duration_ms"),
-            json_text.dumps(_typed(about, "memoryIds", list, [])),
+            event["id"], event["sessionId"], event["timestamp"], given["kind"], given["text"][:12_000],
+            about.get("estimatedTokens") or 0, event.get("duration_ms"), json_text.dumps(about.get("memoryIds") or []),
         ),
     )  # fmt: skip
 
@@ -320,16 +306,18 @@ def _event(**columns: Any) -> Event:
 def _where(query: EventQuery) -> tuple[str, tuple[Any, ...]]:
     conditions = ["timestamp >= ?"]
     values: list[Any] = [query["since"]]
-    for column, names in (
-        ("level", query.get("levels", ())),
-        ("source", query.get("sources", ())),
-        ("component", query.get("components", ())),
-        ("action", query.get("actions", ())),
-        ("session_id", [query["session"]] if query.get("session") else []),
-        ("system_id", [query["system"]] if query.get("system") else []),
+    for column, negated, names in (
+        ("level", "", query.get("levels")),
+        ("source", "", query.get("sources")),
+        ("component", "", query.get("components")),
+        ("action", "", query.get("actions")),
+        ("session_id", "", [query["session"]] if query.get("session") else []),
+        ("system_id", "", [query["system"]] if query.get("system") else []),
+        ("action", "NOT", query.get("hidden")),
+        ("component", "NOT", query.get("hidden_components")),
     ):
         if names:
-            conditions.append(f"{column} IN ({marks(names)})")
+            conditions.append(f"{column} {negated} IN ({marks(names)})")
             values.extend(names)
     sessions, client = query.get("sessions"), query.get("client", "")
     if sessions is not None:
@@ -341,17 +329,8 @@ def _where(query: EventQuery) -> tuple[str, tuple[Any, ...]]:
     if success is not None:
         conditions.append("success = ?")
         values.append(int(success))
-    for column, hidden in (("action", query.get("hidden")), ("component", query.get("hidden_components"))):
-        if hidden:
-            conditions.append(f"{column} NOT IN ({marks(hidden)})")
-            values.extend(hidden)
     if any_of := query.get("any_of", ()):
         holds = " OR ".join(" AND ".join("instr(search_text, ?) > 0" for _ in words) for words in any_of)
         conditions.append(f"NOT ({holds})" if query.get("inverted") else f"({holds})")
         values.extend(word for words in any_of for word in words)
     return " AND ".join(conditions), tuple(values)
-
-
-def _typed(about: dict[str, Any], name: str, kind: type | tuple[type, ...], otherwise: object) -> Any:
-    value = about.get(name)
-    return value if isinstance(value, kind) else otherwise

@@ -32,8 +32,7 @@ EMPTY = (
 
 def hide_session(db: apsw.Connection, session: str, memories: Iterable[str], *, now: int) -> None:
     """Hide a session's work and hooks. `memories`: the ids of documents that are hidden with it."""
-    known = sessions.by_id(db, session)
-    about = (session, known["project"] if known else "", known["updated_at"] if known else now, 0)
+    about = (*_about(db, session, now), 0)
     own = f"SELECT * FROM session WHERE id = ? AND updated_at <> {sessions.FORGOTTEN}"
     _keep(db, about, "session", fetch_dicts(db, own, (session,)))
     for table in TABLES:
@@ -47,8 +46,7 @@ def hide_session(db: apsw.Connection, session: str, memories: Iterable[str], *, 
 
 def hide_call(db: apsw.Connection, session: str, number: int, *, now: int) -> None:
     """Hide a call, and the names and places that only it has."""
-    known = sessions.by_id(db, session)
-    about = (session, known["project"] if known else "", known["updated_at"] if known else now, number)
+    about = (*_about(db, session, now), number)
     for table, where in (("call", "number = ?2"), ("name", "first = ?2 AND last = ?2")):
         query = f"SELECT * FROM {table} WHERE session_id = ?1 AND {where}"
         _keep(db, about, table, fetch_dicts(db, query, (session, number)))
@@ -97,12 +95,6 @@ def whole_id(db: apsw.Connection, given: str) -> str:
     return sessions.only_one(given, [str(row[0]) for row in rows])
 
 
-def has_call(db: apsw.Connection, session: str, number: int) -> bool:
-    """Whether a call was forgotten by itself and can be brought back."""
-    query = "SELECT EXISTS (SELECT 1 FROM forgotten WHERE session_id = ? AND number = ? AND kind = 'call')"
-    return number > 0 and bool(db.execute(query, (session, number)).get)
-
-
 def hidden_calls(db: apsw.Connection, session: str) -> list[int]:
     """The numbers of a session's calls that were forgotten by themselves."""
     query = "SELECT DISTINCT number FROM forgotten WHERE session_id = ? AND number > 0"
@@ -121,6 +113,12 @@ def expire_hooks(db: apsw.Connection, before: int) -> None:
     """Delete the kept hook calls and injected texts of sessions without activity since `before` (ms)."""
     kinds = events.OF_HOOKS
     db.execute(f"DELETE FROM forgotten WHERE at < ? AND kind IN ({marks(kinds)})", (before, *kinds))
+
+
+def _about(db: apsw.Connection, session: str, now: int) -> tuple[str, str, int]:
+    """The session's id, project and time."""
+    known = sessions.by_id(db, session)
+    return (session, known["project"], known["updated_at"]) if known else (session, "", now)
 
 
 def _keep(db: apsw.Connection, about: tuple[str, str, int, int], kind: str, rows: Iterable[Any]) -> None:

@@ -178,26 +178,20 @@ class transaction:  # noqa: N801  # reads as a statement
         self._db = db
 
     def __enter__(self) -> apsw.Connection:
-        try:
+        with reported():
             self._db.execute("BEGIN IMMEDIATE")  # waits for other writers here, not in the middle
-        except apsw.Error as error:
-            raise as_failure(error) from None
         return self._db
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if error is None:
-            try:
-                self._db.execute("COMMIT")
-                fold_log(self._db)
-                return
-            except apsw.Error as failed:
-                error = failed
         try:
+            self._db.execute("COMMIT" if error is None else "ROLLBACK")
+        except apsw.Error as failed:  # a full disk has rolled it back already
+            error = error or failed
             if self._db.in_transaction:
                 self._db.execute("ROLLBACK")
-        except apsw.Error as failed:
-            error = failed
-        if isinstance(error, apsw.Error):
+        if error is None:
+            fold_log(self._db)
+        elif isinstance(error, apsw.Error):
             raise as_failure(error) from None
 
 
@@ -271,58 +265,41 @@ def _connect_reading(where: str) -> apsw.Connection:
         db = _connect(where, 1000)
         schema_of(db)
         return db
-    except (apsw.ReadOnlyError, apsw.CantOpenError, apsw.PermissionsError):
-        return open_unchanged(where)
-    except (apsw.IOError, apsw.FullError):
-        # A full disk has no room for the index of the log. A log with content may not be ignored.
-        if log_bytes(where):
-            raise
-        return open_unchanged(where)
+    except (apsw.ReadOnlyError, apsw.CantOpenError, apsw.PermissionsError, apsw.IOError, apsw.FullError):
+        return open_unchanged(where)  # a folder that is read-only or full has no room for the index of the log
 
 
 def _busy_handler(busy_ms: int) -> Callable[[int], bool]:
-    """Retries more often the longer the wait: SQLite's handler retries less and less often, and some of 50 give up."""
-    began = 0.0
+    """Tries again every few ms: SQLite's handler tries less and less often, and some of 50 writers give up."""
+    until = 0.0
 
     def wait(tries: int) -> bool:
-        nonlocal began
-        now = time.monotonic()
-        if tries == 0:
-            began = now
-        waited = now - began
-        if waited * 1000 >= busy_ms:
-            return False
-        time.sleep(0.001 * (tries + 1) if tries < 10 else max(0.005, 0.04 - 0.007 * waited))
-        return True
+        nonlocal until
+        until = until if tries else time.monotonic() + busy_ms / 1000
+        time.sleep(min(0.001 * (tries + 1), 0.01))
+        return time.monotonic() < until
 
     return wait
 
 
 def _upgrade(db: apsw.Connection, where: str, busy_ms: int) -> None:
-    """Create the schema or bring it up to date; other processes wait. Raises Failure, apsw.Error, files.LockTimeout."""
+    """Create the schema or bring it up to date; other processes wait. Raises Failure, apsw.Error, LockTimeout."""
     was_lost = files.is_store_lost()
     # The switch to WAL needs the file exclusively, and calls no busy handler.
     with files.FileLock(where + ".lock", wait_s=busy_ms / 1000):
         version = schema_of(db)
         if version == SCHEMA:
             return  # another process has done it
+        if version > SCHEMA:
+            raise too_new(where, version)
         _refuse_foreign(db, where)
         if not version:
             db.execute("PRAGMA auto_vacuum = INCREMENTAL")  # so that single free pages can be returned
         db.execute("PRAGMA journal_mode = WAL")
-        db.execute("BEGIN IMMEDIATE")
-        try:
-            version = schema_of(db)
-            if version > SCHEMA:
-                raise too_new(where, version)
+        with transaction(db):
             _take_steps(db)
             if was_lost and not version:
                 db.execute("INSERT INTO upkeep VALUES ('lost', 1)")
-            db.execute("COMMIT")
-        except BaseException:
-            if db.in_transaction:  # a full disk has rolled it back already
-                db.execute("ROLLBACK")
-            raise
 
 
 def _take_steps(db: apsw.Connection) -> None:
@@ -341,9 +318,6 @@ def _refuse_foreign(db: apsw.Connection, where: str) -> None:
 
 def _store_code(error: apsw.Error, where: str) -> str:
     """The code of `core.errors.ERRORS` for an error of SQLite."""
-    text = str(error)
-    # sqlite-vec has no code for damaged pages
-    torn = ("chunks iter error", "blob read error", "could not open vectors blob", "could not open validity blob")
     for kinds, code in (
         ((apsw.FullError,), "STORE_FULL"),
         ((apsw.NotADBError, apsw.CorruptError), "STORE_DAMAGED"),
@@ -352,9 +326,7 @@ def _store_code(error: apsw.Error, where: str) -> str:
     ):
         if isinstance(error, kinds):
             return code
-    if isinstance(error, apsw.SQLError) and any(words in text for words in torn):
-        return "STORE_DAMAGED"
-    if isinstance(error, apsw.SQLError) and text.startswith("no such "):
+    if isinstance(error, apsw.SQLError) and str(error).startswith("no such "):
         return "STORE_FOREIGN"
     if isinstance(error, (apsw.CantOpenError, apsw.PermissionsError)) and os.path.isfile(where):
         return "STORE_UNREADABLE" if os.access(files.home(), os.W_OK) else "STORE_READ_ONLY"

@@ -1,8 +1,6 @@
 """The store as a whole: its contents in numbers, its file's size and health, free pages, deleted text, and copies."""
 
 import os
-import time
-from collections.abc import Callable
 from typing import Any
 
 from core import clock, files
@@ -11,14 +9,18 @@ from core.store import sqlite
 from core.store.sqlite import COLLECTIONS, NAME_OF, apsw, fetch_dicts, log_bytes, reported, row_range
 
 VERDICTS = ("total", "allow", "hold", "discard", "forgotten")
-PAUSE_S = 0.01  # between transactions, for other writers
 
 
 def contents(db: apsw.Connection, *, now: int) -> dict[str, Any]:
-    """Count everything, and list the newest events; `now` in ms. Raises Failure if the store cannot be read."""
+    """Count everything, and list the newest events; `now` in ms. Raises Failure if the store cannot be read.
+
+    `file`: bytes of the store, of its log and of its free pages, and its newest time.
+    """
     newest = "SELECT timestamp AS ts, action, level, success FROM event ORDER BY timestamp DESC, seq DESC LIMIT 5"
     errors = "SELECT count(*) FROM event WHERE timestamp >= ? AND level IN ('error', 'fatal')"
-    with sqlite.reported():
+    latest = "SELECT max(timestamp) AS at FROM event UNION ALL SELECT max(created_at) FROM document"
+    with reported():
+        size, free = sizes(db)
         spaces = dict(db.execute("SELECT name, (SELECT count(*) FROM vector WHERE space = code) FROM vector_space"))
         last: list[dict[str, Any]] = fetch_dicts(db, newest, ())
         for event in last:
@@ -28,12 +30,16 @@ def contents(db: apsw.Connection, *, now: int) -> dict[str, Any]:
             "schema": sqlite.schema_of(db),
             "counts": counts(db),
             "vectors": spaces,
+            "file": {
+                "size": size, "log": log_bytes(), "free": free,
+                "newest": clock.iso(db.execute(f"SELECT max(at) FROM ({latest})").get or None),
+            },
             "events": {
                 "total": int(db.execute("SELECT count(*) FROM event").get),
                 "errors24h": int(db.execute(errors, (now - clock.DAY_MS,)).get),
                 "last": last,
             },
-        }
+        }  # fmt: skip
 
 
 def no_contents() -> dict[str, Any]:
@@ -116,15 +122,6 @@ def faults(db: apsw.Connection) -> list[str]:
     return [] if rows == ["ok"] else rows
 
 
-def figures(db: apsw.Connection) -> dict[str, int | None]:
-    """Bytes of the store (`size`), of its `log` and of its `free` pages; its `newest` time (ms), or None."""
-    newest = "SELECT max(timestamp) AS at FROM event UNION ALL SELECT max(created_at) FROM document"
-    with reported():
-        size, free = sizes(db)
-        latest = db.execute(f"SELECT max(at) FROM ({newest})").get
-        return {"size": size, "log": log_bytes(), "free": free, "newest": latest}
-
-
 def sizes(db: apsw.Connection) -> tuple[int, int]:
     """Bytes of the store, and of its free pages."""
     page = int(db.execute("PRAGMA page_size").get)
@@ -147,8 +144,12 @@ def wipe(db: apsw.Connection) -> None:
         for name in ("lexicon", "call_lexicon", "segment_lexicon"):
             merge(db, name)
         db.execute("PRAGMA auto_vacuum = INCREMENTAL").fetchall()
-        is_rewritten = _retry(lambda: db.execute("VACUUM").fetchall() is not None)
-        if not is_rewritten or not _retry(lambda: db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()[0][0] == 0):
+        try:
+            db.execute("VACUUM").fetchall()
+            is_busy = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()[0][0]
+        except (apsw.BusyError, apsw.LockedError):
+            is_busy = True
+        if is_busy:
             message = "everything was deleted, but another process has the store open, and its log may still hold text"
             raise Failure("PURGE_UNFINISHED", message, "stop that process, then run joelclaw store prune")
         with sqlite.transaction(db):
@@ -203,8 +204,7 @@ def examine(path: str) -> tuple[int, dict[str, int]]:
                 raise apsw.CorruptError(first[:200])
             names = {str(name) for (name,) in db.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
             if not schema or "document" not in names:
-                fix = "name a file that `joelclaw backup` wrote"
-                raise Failure("STORE_FOREIGN", f"{path} is not a joelclaw store", fix)
+                raise explained("STORE_FOREIGN", path)
             counted = names & {"document", "event", "session", "call", "compaction", "transcript", "vector"}
             return schema, {name: int(db.execute(f"SELECT count(*) FROM {name}").get) for name in sorted(counted)}
         finally:
@@ -220,16 +220,3 @@ def set_wal(path: str) -> None:
         db = apsw.Connection(path)
         db.execute("PRAGMA journal_mode = WAL").fetchall()
         db.close()
-
-
-def _retry(work: Callable[[], bool], patience_s: float = 60.0) -> bool:
-    """Work until it succeeds; False if other processes are in the way for as long as `patience_s`."""
-    until = time.monotonic() + patience_s
-    while time.monotonic() < until:
-        try:
-            if work():
-                return True
-        except (apsw.BusyError, apsw.LockedError):
-            pass
-        time.sleep(PAUSE_S)
-    return False

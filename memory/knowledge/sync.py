@@ -159,7 +159,9 @@ class _Sync:
     def _remove(self, rows: list[int]) -> None:
         if rows:
             with sqlite.transaction(self.db):
-                self.report["removed"] += documents.remove_sections(self.db, rows, signatures=self.vectors)
+                for row in rows:
+                    documents.remove(self.db, row, signatures=self.vectors)
+            self.report["removed"] += len(rows)
 
     def _sync_file(self, name: str, path: str, status: os.stat_result) -> None:
         """Store the changed sections of a file, unless its size and times are as before."""
