@@ -60,16 +60,13 @@ def find_no_program_here() -> None:
 
 def is_store_lost() -> bool:
     """Whether the home has session files, but its store is missing or empty; not in the first hour of a new home."""
+    store, folder = os.path.join(home(), STORE), os.path.join(home(), "sessions")
+    if os.path.isfile(store) and os.path.getsize(store):
+        return False
     try:
-        if os.stat(os.path.join(home(), STORE)).st_size:
-            return False
-    except OSError:
-        pass
-    try:
-        folder = os.path.join(home(), "sessions")
         states = [os.path.join(folder, name) for name in os.listdir(folder) if name.endswith(".json")]
-        had_store = os.path.exists(os.path.join(home(), STORE + ".lock"))
-        return bool(states) and (had_store or any(os.stat(path).st_mtime < time.time() - 3600 for path in states))
+        is_old = os.path.exists(store + ".lock") or any(os.stat(path).st_mtime < time.time() - 3600 for path in states)
+        return bool(states) and is_old
     except OSError:
         return False
 
@@ -102,28 +99,20 @@ def open_file(path: str, flags: int = os.O_RDONLY) -> int:
     flags |= os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
     require_file(path)
     try:
-        descriptor = os.open(path, flags & ~os.O_CREAT)
+        return os.open(path, flags & ~os.O_CREAT)
     except FileNotFoundError:
         if not flags & os.O_CREAT:
             raise
-        descriptor = os.open(path, flags | os.O_NOFOLLOW, 0o600)
-        os.fchmod(descriptor, 0o600)
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):  # it was replaced meanwhile
-        os.close(descriptor)
-        raise NotAFile(errno.EINVAL, "it is not a file", path)
+    descriptor = os.open(path, flags | os.O_NOFOLLOW, 0o600)
+    os.fchmod(descriptor, 0o600)
     return descriptor
 
 
 def require_file(path: str) -> None:
     """Raise NotAFile if there is something else than a file at the path. Nothing is opened."""
-    kinds = {stat.S_IFIFO: "a named pipe", stat.S_IFDIR: "a folder", stat.S_IFSOCK: "a socket"}
-    try:
-        kind = stat.S_IFMT(os.stat(path).st_mode)
-        what = "" if kind == stat.S_IFREG else kinds.get(kind, "a device")
-    except OSError:
-        what = f"a link that leads to no file ({os.readlink(path)})" if os.path.islink(path) else ""
-    if what:
-        raise NotAFile(errno.EINVAL, f"it is {what} instead of a file", path)
+    if os.path.lexists(path) and not os.path.isfile(path):
+        what = "it is a folder, a pipe, a device or a link that leads nowhere, not a file"
+        raise NotAFile(errno.EINVAL, what, path)
 
 
 def read_file(path: str, most: int = -1) -> bytes:
@@ -152,11 +141,7 @@ def write_whole(path: str, data: bytes) -> None:
             view = memoryview(data)
             while view:
                 view = view[file.write(view) :]
-        try:
-            os.replace(temporary, path)
-        except IsADirectoryError:
-            set_aside(path)
-            os.replace(temporary, path)
+        os.replace(temporary, path)
     except OSError:
         remove(temporary)
         raise
@@ -289,36 +274,28 @@ class FileLock:
         deadline = time.monotonic() + self._wait_s
         while not self._is_taken():
             if time.monotonic() >= deadline:
-                self._close()
+                os.close(self._descriptor)
                 raise LockTimeout(self._path)
             time.sleep(0.003)
         return self
 
     def _is_taken(self) -> bool:
         """Take the lock, if no other process holds it. Raises OSError."""
-        while True:
-            try:
-                fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                if os.path.samestat(os.fstat(self._descriptor), os.stat(self._path)):
-                    return True
-            except BlockingIOError:
-                return False
-            except FileNotFoundError:
-                pass
-            except OSError:  # the file system has no locks
-                self._close()
-                raise
-            self._close()  # the file was removed meanwhile, with the state of its session
-            self._descriptor = open_lock(self._path)
-
-    def _close(self) -> None:
-        os.close(self._descriptor)
-        self._descriptor = -1
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if os.path.samestat(os.fstat(self._descriptor), os.stat(self._path)):
+                return True
+        except BlockingIOError:
+            return False
+        except FileNotFoundError:
+            pass
+        os.close(self._descriptor)  # the file was removed meanwhile, with the state of its session
+        self._descriptor = open_lock(self._path)
+        return False
 
     def __exit__(self, *_: object) -> None:
-        if self._descriptor >= 0:
-            fcntl.flock(self._descriptor, fcntl.LOCK_UN)  # even if a command that we started still has the descriptor
-            self._close()
+        fcntl.flock(self._descriptor, fcntl.LOCK_UN)  # even if a command that we started still has the descriptor
+        os.close(self._descriptor)
 
     def fileno(self) -> int:
         """Its descriptor: a command that inherits it also holds the lock."""
@@ -339,12 +316,6 @@ def is_locked(path: str) -> bool:
 # The files of a home: which are ours, permissions that are closed, leftovers of killed writers
 
 
-def is_in_home(path: str, home: str) -> bool:
-    """Whether a path is in the home: a user's own output must not be written among our files."""
-    real, ours = os.path.realpath(path), os.path.realpath(home)
-    return real == ours or real.startswith(ours + os.sep)
-
-
 def is_in_homes(name: str) -> bool:
     """Whether an entry of the home is ours, including locks, damaged files and leftovers."""
     if _is_temporary(name):
@@ -355,19 +326,19 @@ def is_in_homes(name: str) -> bool:
 def close_all(root: str) -> list[str]:
     """Close the home and all our files in it to others; returns those that were open."""
     closed = []
-    for path in _open_entries(root):
+    for path in open_entries(root):
         try:
-            status = os.stat(path)
-            if status.st_uid == os.geteuid():
-                os.chmod(path, stat.S_IMODE(status.st_mode) & ~OTHERS)
-                closed.append(path)
-        except OSError:  # gone by now
+            os.chmod(path, stat.S_IMODE(os.stat(path).st_mode) & ~OTHERS)
+            closed.append(path)
+        except OSError:  # it is gone by now, or another user's
             pass
     return closed
 
 
-def _open_entries(root: str) -> Iterator[str]:
-    return (path for path in entries(root) if _is_open(path) and (path == root or not os.path.islink(path)))
+def open_entries(root: str) -> list[str]:
+    """The home and our files in it that others can read. In a private home, where they cannot, none is looked at."""
+    paths = entries(root) if _is_open(root) else ()
+    return [path for path in paths if _is_open(path) and (path == root or not os.path.islink(path))]
 
 
 def entries(root: str, onerror: Callable[[OSError], None] | None = None) -> Iterator[str]:
@@ -380,32 +351,25 @@ def entries(root: str, onerror: Callable[[OSError], None] | None = None) -> Iter
         yield from (os.path.join(folder, name) for name in sorted((*folders, *names)))
 
 
-def examine(root: str) -> tuple[list[str], list[str], list[str]]:
-    """Paths of ours in a home: those that others can read, those that were set aside, and leftovers of killed writers.
-
-    In a private home, others can read nothing: `sessions` may hold thousands of files, which are then not looked at.
-    """
-    readable = list(_open_entries(root)) if _is_open(root) else []
-    paths = list(entries(root))
-    stale_before = time.time() - 3600  # no writer takes an hour: a killed writer left the file
-    leftovers = []
-    for path in filter(_is_temporary, paths):
-        if path.startswith(os.path.join(root, "workspace")):  # may hold the user's own files
-            continue
+def leftovers(root: str) -> list[str]:
+    """Files in the home that killed writers left more than an hour ago: no writer takes that long."""
+    found = []
+    for path in filter(_is_temporary, entries(root)):
         try:
             status = os.lstat(path)
         except OSError:  # gone by now
             continue
-        if stat.S_ISREG(status.st_mode) and status.st_mtime < stale_before:
-            leftovers.append(path)
-    return readable, [path for path in paths if SET_ASIDE in os.path.basename(path)], leftovers
+        is_ours = not path.startswith(os.path.join(root, "workspace"))  # which may hold the user's own files
+        if is_ours and stat.S_ISREG(status.st_mode) and status.st_mtime < time.time() - 3600:
+            found.append(path)
+    return found
 
 
-def sweep_temporary(home: str) -> int:
-    """Remove files that killed writers left in the home more than an hour ago; returns how many."""
-    leftovers = examine(home)[2]
-    remove(*leftovers)
-    return len(leftovers)
+def sweep_temporary(root: str) -> int:
+    """Remove `leftovers`; returns how many."""
+    found = leftovers(root)
+    remove(*found)
+    return len(found)
 
 
 def _is_temporary(name: str) -> bool:

@@ -12,7 +12,7 @@ from core import TYPE_CHECKING, clock, files, json_text, project
 from core.errors import OTHER_HOME, Failure
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from typing import Literal, TypedDict, TypeVar
 
     Result = TypeVar("Result")
@@ -44,16 +44,9 @@ def path() -> str:
 
 def read() -> Switches:
     """The switches in force; none if there is no file. Raises Damaged."""
-    scopes: dict[str, Scope] = {"everywhere": "everywhere", "project": "project", "session": "session"}
     try:
         stored = json_text.loads(files.read_file(path()))
-        periods: list[OffPeriod] = [
-            {
-                "scope": scopes[row["scope"]], "name": str(row["name"]), "since": int(row["since"]),
-                "until": None if row["until"] is None else int(row["until"]),
-            }
-            for row in stored["silences"]
-        ]  # fmt: skip
+        periods = [_period(**row) for row in stored["silences"]]
         return {"silences": periods, "excluded": [str(folder) for folder in stored["excluded"]]}
     except (FileNotFoundError, NotADirectoryError):
         return {"silences": [], "excluded": []}
@@ -80,14 +73,14 @@ def current_off_period(switches: Switches, session: str, cwd: str) -> OffPeriod 
     return next((period for period in off_periods(switches, session, cwd) if period["until"] is None), None)
 
 
-def off_periods(switches: Switches, session: str, cwd: str) -> Iterator[OffPeriod]:
+def off_periods(switches: Switches, session: str, cwd: str) -> list[OffPeriod]:
     """The periods in which a session in a folder is or was off, the widest scope first."""
     periods = switches["silences"]
-    yield from (period for period in periods if period["scope"] == "everywhere")
-    of_projects = [period for period in periods if period["scope"] == "project"]
-    current = project.name_of(cwd) if cwd and of_projects else ""
-    yield from (period for period in of_projects if _is_project(period["name"], current))
-    yield from (period for period in periods if period["scope"] == "session" and period["name"] == session)
+    names = {"everywhere": "", "project": "", "session": session}
+    if cwd and any(period["scope"] == "project" for period in periods):
+        names["project"] = project.name_of(cwd)
+    own = (period for period in periods if _covers(period, period["scope"], names[period["scope"]]))
+    return sorted(own, key=lambda period: period["scope"])  # in the order of the alphabet
 
 
 def is_in_period(periods: list[OffPeriod], at: int | None) -> bool:
@@ -99,12 +92,7 @@ def is_in_period(periods: list[OffPeriod], at: int | None) -> bool:
 
 def is_excluded(switches: Switches, cwd: str) -> bool:
     """Whether a folder is excluded or below an excluded folder, links resolved."""
-    if not switches["excluded"] or not cwd:
-        return False
-    try:
-        real = os.path.realpath(cwd)
-    except (OSError, ValueError):
-        return False
+    real = os.path.realpath(cwd) if switches["excluded"] and cwd else ""
     return any(project.is_below(real, folder) for folder in switches["excluded"])
 
 
@@ -112,10 +100,9 @@ def turn_off(scope: Scope, name: str) -> tuple[OffPeriod, bool]:
     """Switch something off. Returns its period and whether it was on before. Raises Failure: SWITCHES_UNWRITABLE."""
 
     def change(switches: Switches) -> tuple[OffPeriod, bool]:
-        for period in switches["silences"]:
-            if _covers(period, scope, name) and period["until"] is None:
-                return period, False
-        new: OffPeriod = {"scope": scope, "name": name, "since": clock.now_ms(), "until": None}
+        for period in _current(switches, scope, name):
+            return period, False
+        new = _period(scope, name, clock.now_ms(), None)
         switches["silences"].append(new)
         return new, True
 
@@ -126,8 +113,7 @@ def turn_on(scope: Scope, name: str) -> bool:
     """Switch something on again; returns whether it was off. Raises as `turn_off`."""
 
     def change(switches: Switches) -> bool:
-        periods = [period for period in switches["silences"] if _covers(period, scope, name)]
-        current = [period for period in periods if period["until"] is None]
+        current = _current(switches, scope, name)
         for period in current:
             period["until"] = max(clock.now_ms(), period["since"])
         return bool(current)
@@ -176,6 +162,17 @@ def _edited(change: Callable[[Switches], Result]) -> Result:
     except (OSError, files.LockTimeout) as error:
         why = (isinstance(error, OSError) and error.strerror) or "another command is changing it"
         raise Failure("SWITCHES_UNWRITABLE", f"{path()} cannot be written: {why}", OTHER_HOME) from None
+
+
+def _period(scope: Scope, name: str, since: int, until: int | None) -> OffPeriod:
+    """A period. Raises TypeError or ValueError for values that are none."""
+    if scope not in ("everywhere", "project", "session"):
+        raise ValueError(f"there is no scope {scope!r}")
+    return {"scope": scope, "name": str(name), "since": int(since), "until": until if until is None else int(until)}
+
+
+def _current(switches: Switches, scope: Scope, name: str) -> list[OffPeriod]:
+    return [row for row in switches["silences"] if _covers(row, scope, name) and row["until"] is None]
 
 
 def _covers(period: OffPeriod, scope: Scope, name: str) -> bool:

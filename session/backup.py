@@ -18,6 +18,7 @@ from typing import IO, Any
 
 from core import VERSION, clock, files
 from core.errors import Failure, reported
+from core.project import is_below
 from core.store import sqlite, store_file
 
 FORMAT = 1
@@ -32,7 +33,7 @@ def write(target: str, *, force: bool) -> dict[str, Any]:
     home = os.path.realpath(files.home())
     path = os.path.realpath(target)
     folder = os.path.dirname(path)
-    if files.is_in_home(path, files.home()):
+    if is_below(path, home):
         raise Failure("BACKUP_IN_HOME", f"{path} is in {home} and would be lost with it", "name a file outside it")
     if not os.path.isdir(folder):
         raise Failure("BACKUP_NO_FOLDER", f"there is no folder {folder}", "create the folder, or name another file")

@@ -239,7 +239,9 @@ def check_home(examination: Examination) -> Iterator[Finding]:
         yield error("HOME_READ_ONLY", "home", f"{path} cannot be written: nothing new is stored", fix)
     elif os.path.isdir(home) and shutil.disk_usage(home).free < 100_000:  # a turn may take more
         yield _finding("store", explained("STORE_FULL", home))
-    readable, damaged, leftovers = ([], [], []) if fault else files.examine(home)
+    readable = [] if fault else files.open_entries(home)
+    leftovers = [] if fault else files.leftovers(home)
+    damaged = [] if fault else [path for path in files.entries(home) if files.SET_ASIDE in os.path.basename(path)]
     for severity, code, paths, text, fix in (
         (warning, "MODES_OPEN", readable, "others can read {}", "joelclaw doctor --fix"),
         (note, "STALE_FILES", leftovers + backup.leftovers(), "killed processes left {}", "joelclaw doctor --fix"),

@@ -230,7 +230,7 @@ def broken(*_: object, **__: object) -> Any:
     ("core.store.store_file.figures", "store"),
     ("core.store.folders.known", "store"),
     ("recall.vectors.Table", "store"),
-    ("core.files.examine", "home"),
+    ("core.files.leftovers", "home"),
     ("session.doctor.state_times", "home"),
     ("core.switches.read", "switches"),
     ("session.doctor.find_program", "model"),
