@@ -227,7 +227,7 @@ def report_unknown_settings(unknown: Sequence[tuple[str, str]], *, quiet: bool) 
     events = []
     for place, name in unknown:
         message = config.describe_unknown(place, name)
-        about = {"path": place[-300:], "key": name[:80], "meant": config.closest_setting(name), "message": message}
+        about = {"path": place[-300:], "key": name[:80], "message": message}
         action = "config.variable_ignored" if place == config.HOOK_ENVIRONMENT else "config.key_unknown"
         known = fingerprint(f"{place}\0{name}")  # two events with the same id are stored once
         events.append(

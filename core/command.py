@@ -18,7 +18,6 @@ from typing import Literal
 
 from core.config import Config
 from core.errors import Failure
-from core.files import FileLock
 from core.quoting import clip
 from core.redaction import redact
 from core.words import clean
@@ -38,6 +37,7 @@ os.killpg(0, 9)
 """
 """Forks a child that reads a pipe of ours: when we end, however that happens, it kills the command's group."""
 
+MAX_OUTPUT = 1_000_000  # bytes that a command may print on stdout before it is stopped
 Reason = Literal["", "timeout", "not-started", "too-long"]
 
 
@@ -68,7 +68,7 @@ class Ended:
 def find_program(word: str) -> str:
     """The path of a program that a command names; "" if there is none, or if it depends on the current folder."""
     is_relative = os.sep in word and not os.path.isabs(word)
-    return "" if is_relative or "\0" in word else shutil.which(word) or ""
+    return "" if is_relative else shutil.which(word) or ""
 
 
 def split_command(template: str, values: Mapping[str, str]) -> list[str]:
@@ -90,55 +90,39 @@ class Command:
     environment: Mapping[str, str] | None = None
     data: bytes = b""
     """For its stdin, which it need not read."""
-    max_bytes: int = 0
-    """The most it may print on stdout before it is stopped; 0: any amount."""
     guarded: bool = False
     """Whether it is killed when we end, however that happens."""
-    lock: FileLock | None = None
-    """A lock that stays held while the command runs, even if we are killed."""
 
     def run(self) -> Ended:
         """Run it to its end, or to a KeyboardInterrupt; then end all that it started and that stayed in its group."""
-        words = self.words
-        if not words or "\0" in "".join(words) or not find_program(words[0]):
-            return Ended(None, f"No such file: {words[0] if words else ''!r}".encode(), "not-started")
+        if not self.words or not find_program(self.words[0]):
+            return Ended(None, f"No such file: {self.words[:1]}".encode(), "not-started")
         alive_reader, alive_writer = os.pipe()
         guard = [sys.executable, "-I", "-S", "-c", GUARD, str(alive_reader)] if self.guarded else []
-        shared = [alive_reader] if self.guarded else []
-        if self.lock is not None:
-            shared.append(self.lock.fileno())
-        # A KeyboardInterrupt before `_wait` would leave the command running.
-        mask = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM, signal.SIGHUP))
         try:
             with TemporaryFile() as data:  # not a pipe: the command need not read it
                 data.write(self.data)
                 data.seek(0)
                 process = subprocess.Popen(  # noqa: S603  # the user's own command
-                    [*guard, *words],
+                    [*guard, *self.words],
                     cwd=self.cwd,
-                    env=dict(self.environment) if self.environment is not None else None,
+                    env=self.environment,
                     stdin=data,
                     stdout=subprocess.PIPE,
                     stderr=subprocess.PIPE,
-                    pass_fds=shared,
+                    pass_fds=[alive_reader] if self.guarded else [],
                     start_new_session=True,
-                    preexec_fn=lambda: signal.pthread_sigmask(signal.SIG_SETMASK, mask),  # noqa: PLW1509  # no threads
                 )
+            try:
+                reason = self._wait(process)
+            finally:
+                output, errors = _end(process)
+            return Ended(process.returncode, output, "too-long" if len(output) > MAX_OUTPUT else reason, errors)
         except (OSError, ValueError) as error:
-            os.close(alive_writer)
-            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
             return Ended(None, str(error).encode(), "not-started")
         finally:
             os.close(alive_reader)
-        try:
-            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-            reason = self._wait(process)
-        finally:
-            output, errors = _end(process)
             os.close(alive_writer)
-        if 0 < self.max_bytes < len(output):
-            reason = "too-long"
-        return Ended(process.returncode, output, reason, errors)
 
     def _wait(self, process: subprocess.Popen[bytes]) -> Reason:
         """Wait until the process ends or has to be ended. A grandchild that keeps the output open does not count."""
@@ -148,9 +132,8 @@ class Command:
                 process.communicate(timeout=0.05)
                 return ""
             except subprocess.TimeoutExpired as waiting:
-                printed = len(waiting.output or b"")
-            if 0 < self.max_bytes < printed:
-                return "too-long"
+                if len(waiting.output or b"") > MAX_OUTPUT:
+                    return "too-long"
             if process.poll() is not None:
                 return ""
             if time.monotonic() >= deadline:
@@ -184,8 +167,15 @@ class Model:
 
     def __call__(self, prompt: str, *, seconds: float = float("inf")) -> str:
         """The answer to a prompt, which is redacted first, within `seconds`. Raises Failure: MODEL_*."""
-        words = self._words()
+        try:
+            words = shlex.split(os.path.expanduser(self.command))
+        except ValueError as error:
+            message = f"the model command cannot be parsed: {str(error).lower()}"
+            raise Failure("MODEL_NOT_CONFIGURED", message, "write it as one line with its quotes closed") from None
         name = _one_line(words[0])
+        if not find_program(words[0]):
+            fix = "install it, or give its full path; no shell runs it, so pipes and variables need sh -c '...'"
+            raise Failure("MODEL_NOT_FOUND", f"there is no program {name!r} to run", fix)
         data = redact(clean(prompt))[0].encode()
         if len(data) > self._max_prompt_bytes:
             message = f"the prompt has {len(data)} bytes; the limit is {self._max_prompt_bytes}"
@@ -193,8 +183,7 @@ class Model:
             raise Failure("MODEL_TOO_LONG", message, fix)
         environment = {**os.environ, IN_MODEL: "1"}
         timeout_s = min(self.timeout_s, seconds)
-        max_bytes = 200_000  # far more than a summary or a list of observations takes
-        ended = Command(words, timeout_s, environment=environment, data=data, max_bytes=max_bytes, guarded=True).run()
+        ended = Command(words, timeout_s, environment=environment, data=data, guarded=True).run()
         if ended.reason == "timeout":
             fix = "raise model.timeout_seconds in config.toml, or use a faster model"
             raise Failure("MODEL_TIMEOUT", f"{name} did not answer within {timeout_s:g} s", fix)
@@ -203,21 +192,6 @@ class Model:
             fix = "run it by hand with a prompt on stdin; it must write to stdout"
             raise Failure("MODEL_FAILED", f"{name}: {_one_line(ended.explain())}", fix)
         return text
-
-    def _words(self) -> list[str]:
-        """The words of the command line. Raises Failure: MODEL_NOT_CONFIGURED, MODEL_NOT_FOUND."""
-        try:
-            words = shlex.split(self.command)
-        except ValueError as error:
-            message = f"the model command cannot be parsed: {str(error).lower()}"
-            raise Failure("MODEL_NOT_CONFIGURED", message, "write it as one line with its quotes closed") from None
-        if not words:
-            raise model_not_configured()
-        words[0] = os.path.expanduser(words[0])
-        if "\0" in self.command or not find_program(words[0]):
-            fix = "install it, or give its full path; no shell runs it, so pipes and variables need sh -c '...'"
-            raise Failure("MODEL_NOT_FOUND", f"there is no program {_one_line(words[0])!r} to run", fix)
-        return words
 
 
 def model_from_config(config: Config, override: str = "") -> Model | None:

@@ -202,21 +202,11 @@ def distrust_environment(folder: str) -> list[str]:
 
 
 def describe_unknown(place: str, name: str) -> str:
-    """A line about an unknown setting: `FILE: recall.min_scor: unknown; did you mean recall.min_score`."""
+    """A line about a setting that is not used: `FILE: recall.min_scor: unknown`."""
+    what = "unknown"
     if place == HOOK_ENVIRONMENT:
-        if name == "JOELCLAW_HOME":
-            return f"{place}: {name}: ignored, since it is not absolute, or is inside the project"
-        return f"{place}: {name[:80]}: ignored; only config.toml may set it for hooks"
-    closest = closest_setting(name)
-    hint = f"; did you mean {closest}" if closest else ""
-    return f"{place[-300:]}: {name[:80]}: unknown{hint}"
-
-
-def closest_setting(name: str) -> str:
-    """The setting that was probably meant, "" if none is similar."""
-    from difflib import get_close_matches
-
-    return next(iter(get_close_matches(name[:80], SETTINGS, 1, 0.75)), "")
+        what = "ignored for hooks; set it in config.toml (JOELCLAW_HOME: an absolute path outside the project)"
+    return f"{place[-300:]}: {name[:80]}: {what}"
 
 
 def _table(path: str) -> dict[str, Any]:

@@ -294,12 +294,7 @@ class FileLock:
         return False
 
     def __exit__(self, *_: object) -> None:
-        fcntl.flock(self._descriptor, fcntl.LOCK_UN)  # even if a command that we started still has the descriptor
         os.close(self._descriptor)
-
-    def fileno(self) -> int:
-        """Its descriptor: a command that inherits it also holds the lock."""
-        return self._descriptor
 
 
 def is_locked(path: str) -> bool:

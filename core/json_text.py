@@ -1,11 +1,13 @@
 """JSON text for the hot path, without importing the `json` package.
 
 `json` imports `re` and compiles patterns, some 5 ms of a 11 ms start. The C accelerators behind it (`_json`) cost
-nothing. They are CPython's own, but private, so whatever they refuse falls back to the public package; a property test
+nothing. They are CPython's own. What they refuse is read again by the public package, which says why; a property test
 holds the two equal.
 """
 
 from __future__ import annotations
+
+from _json import encode_basestring, make_encoder, make_scanner
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,16 +41,11 @@ def _refuse_value(value: object) -> Any:
 # The C encoder notes here the containers it is in. A refused value leaves its notes behind, and the next object at the
 # same address would be taken for a circle.
 _markers: dict[int, object] = {}
-_scan: Callable[[str, int], tuple[Any, int]] | None
-_encode: Callable[[Any, int], tuple[str, ...]] | None
-try:
-    from _json import encode_basestring, make_encoder, make_scanner
-
-    _context: Any = _ScannerContext  # the C code wants an object with these attributes, whatever its type
-    _scan = make_scanner(_context)
-    _encode = make_encoder(_markers, _refuse_value, encode_basestring, None, ": ", ", ", False, False, False)
-except (ImportError, AttributeError, TypeError):
-    _scan = _encode = None
+_context: Any = _ScannerContext  # the C code wants an object with these attributes, whatever its type
+_scan: Callable[[str, int], tuple[Any, int]] = make_scanner(_context)
+_encode: Callable[[Any, int], tuple[str, ...]] = make_encoder(
+    _markers, _refuse_value, encode_basestring, None, ": ", ", ", False, False, False
+)
 
 
 def loads(text: str | bytes) -> Any:
@@ -68,16 +65,11 @@ def loads(text: str | bytes) -> Any:
 def loads_at(text: str, start: int) -> tuple[Any, int]:
     """The JSON value that begins at a character of a text, and the character after it. Raises InvalidJSON."""
     try:
-        if _scan is not None:
-            return _scan(text, start)
-    except SystemError:  # how the C scanner reports bad text while `json` is not imported
-        pass
+        return _scan(text, start)
     except StopIteration as stop:
         raise InvalidJSON(f"no JSON value at character {stop.value}") from None
-    except (ValueError, RecursionError) as error:
-        raise InvalidJSON(str(error)) from None
-    import json
-
+    except (SystemError, ValueError, RecursionError):  # the C scanner cannot say what is wrong without `json`
+        import json
     try:
         return json.JSONDecoder(parse_constant=_refuse_constant).raw_decode(text, start)
     except (ValueError, RecursionError) as error:
@@ -86,16 +78,11 @@ def loads_at(text: str, start: int) -> tuple[Any, int]:
 
 def dumps(value: object) -> str:
     """One line of JSON, characters beyond ASCII kept, a lone surrogate escaped."""
-    if _encode is None:
-        import json
-
-        text = json.dumps(value, ensure_ascii=False, allow_nan=False)
-    else:
-        try:
-            text = "".join(_encode(value, 0))
-        except BaseException:
-            _markers.clear()
-            raise
+    try:
+        text = "".join(_encode(value, 0))
+    except BaseException:
+        _markers.clear()
+        raise
     try:
         text.encode()
     except UnicodeEncodeError:

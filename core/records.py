@@ -259,7 +259,6 @@ class FoundCall(Call):
     """A call, with facts about its session."""
 
     rowid: int
-    project: str
     client: str
     folder: str
 

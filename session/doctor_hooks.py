@@ -223,7 +223,7 @@ def _run(words: list[str], client: Client, event: str) -> tuple[Ended, int, list
         began = time.monotonic()
         data = json.dumps(payload).encode()
         environment = {**known, "JOELCLAW_HOME": home}
-        ended = Command(words, MAX_SECONDS, folder, environment, data, max_bytes=1_000_000).run()
+        ended = Command(words, MAX_SECONDS, folder, environment, data).run()
         ms = round((time.monotonic() - began) * 1000)
         spooled = log.spooled_in(home)
         events = [(event["action"], event.get("error", "")) for event in spooled if event["component"] == "hook"]

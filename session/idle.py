@@ -166,17 +166,17 @@ def run(config: Config, *, once: bool) -> dict[str, Any]:
 def compact(session_id: str, config: Config) -> dict[str, Any] | None:
     """Compact a session; None if its timer is no longer due. Faults become events."""
     try:
-        with files.FileLock(states.work_lock(session_id, "idle"), 0.1) as lock:  # a listing may hold it for a moment
+        with files.FileLock(states.work_lock(session_id, "idle"), 0.1):  # a listing may hold it for a moment
             state = states.read_state(session_id)
             timer = state.idle_timer if state is not None else None
             if state is None or timer is None or status(state, clock.now_ms(), in_progress=False) != "due":
                 return None  # a message or a compaction came first
-            return _compact(state, timer, lock, config)
+            return _compact(state, timer, config)
     except (files.LockTimeout, Failure, OSError):
         return None
 
 
-def _compact(state: SessionState, timer: IdleTimer, lock: files.FileLock, config: Config) -> dict[str, Any]:
+def _compact(state: SessionState, timer: IdleTimer, config: Config) -> dict[str, Any]:
     """Run the client's command, check that it compacted the session, and remove the timer. Faults become events."""
     from core.command import Command
     from session import compaction
@@ -193,7 +193,7 @@ def _compact(state: SessionState, timer: IdleTimer, lock: files.FileLock, config
         if config.get_bool("compaction.notify_on_start"):
             compaction.start_notify_command(config)
         environment = {**os.environ, IDLE_RUN: "1"}
-        ended = Command(words, seconds=COMPACTION_SECONDS, cwd=folder, environment=environment, lock=lock).run()
+        ended = Command(words, seconds=COMPACTION_SECONDS, cwd=folder, environment=environment, guarded=True).run()
         error = _error_of(ended, state, timer, compactions)
     except Exception as fault:  # the next session is compacted all the same
         error = f"{fault.code}: {fault.message}" if isinstance(fault, Failure) else f"{type(fault).__name__}: {fault}"

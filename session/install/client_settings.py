@@ -282,7 +282,7 @@ class OpenClawSettings(Settings):
             return ["OpenClaw was not asked whether it loads the plugin, because `openclaw` is not on the PATH"]
         words = ["plugins", "inspect", own_command.NAME, "--runtime", "--json"]
         # Not in a folder of a project, whose variables OpenClaw would read. A busy machine needs half a minute.
-        ended = Command([program, *words], seconds=60, cwd=self.client.home(), max_bytes=1_000_000).run()
+        ended = Command([program, *words], seconds=60, cwd=self.client.home()).run()
         try:
             answer = as_object(json.loads(ended.output))
         except ValueError:

@@ -65,12 +65,9 @@ def test_prompt_in_answer_out() -> None:
 
 
 @pytest.mark.parametrize(("command", "code", "message"), [
-    ("", "MODEL_NOT_CONFIGURED", ""),
-    ("   ", "MODEL_NOT_CONFIGURED", ""),
     ("cat 'half", "MODEL_NOT_CONFIGURED", "no closing quotation"),
     ("no-such-program-here --x", "MODEL_NOT_FOUND", "no-such-program-here"),
     ("/etc/passwd", "MODEL_NOT_FOUND", "/etc/passwd"),
-    ("sh a\0b", "MODEL_NOT_FOUND", ""),
     ("sh -c 'echo all is well; exit 3'", "MODEL_FAILED", "exit status 3"),
     ("sh -c 'kill -9 $$'", "MODEL_FAILED", "signal 9"),
     ("sh -c 'echo first >&2; echo the quota is used >&2; echo >&2; exit 1'", "MODEL_FAILED", "the quota is used"),
@@ -104,7 +101,7 @@ def test_the_command_knows_where_it_runs_and_asks_no_model_itself(monkeypatch: p
 
 @pytest.mark.parametrize(("then", "code"), [
     ("time.sleep(3600)", "MODEL_TIMEOUT"),
-    ("print('x' * 250_000, flush=True); time.sleep(3600)", "MODEL_FAILED"),
+    ("print('x' * 2_000_000, flush=True); time.sleep(3600)", "MODEL_FAILED"),
     ("sys.exit(1)", "MODEL_FAILED"), ("print('done')", ""),  # although its child holds stdout open
 ])  # fmt: skip
 def test_no_process_of_its_group_survives(tmp_path: Path, then: str, code: str) -> None:
