@@ -227,7 +227,7 @@ def broken(*_: object, **__: object) -> Any:
     ("apsw.sqlite_lib_version", "command"),
     ("core.config.load", "settings"),
     ("core.store.store_file.contents", "store"),
-    ("core.store.store_file.figures", "store"),
+    ("core.store.store_file.faults", "store"),
     ("core.store.folders.known", "store"),
     ("recall.vectors.Table", "store"),
     ("core.files.leftovers", "home"),
