@@ -1,4 +1,4 @@
-"""The sessions that have a state, an archive or hooks: `session list`, `session show`, finding by id.
+"""The sessions that have a state or an archive: `session list`, `session show`, finding by id.
 
 `session show` goes turn by turn. A moment is something that happened in a turn: its time, kind and text, and if known
 its duration, tokens and, for an injection, the text as the agent got it and the memories in it with their outcome
@@ -8,9 +8,8 @@ its duration, tokens and, for an injection, the text as the agent got it and the
 import shlex
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import islice
+from collections.abc import Container, Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import apsw
@@ -51,49 +50,42 @@ MOMENTS = {
 """Events that are moments: the kind, and the text with values of the event. Faults are moments too."""
 
 
-@dataclass(slots=True)
 class KnownSession:
-    """A session with its state, archive and hooks, as far as it has them. `problem`: why its state cannot be read."""
+    """A session with its state and its archive, as far as it has them."""
 
-    id: str
-    updated_at: int
-    """When it was last active (ms). Until its state is read, it may be less recent than that."""
-    archived: Session | None = None
-    hooks: dict[str, Any] | None = None
-    state: SessionState | None = None
-    problem: str = ""
-    is_read: bool = False
+    problem = ""
+    """Why its state cannot be read."""
 
-    def read(self) -> "KnownSession":
-        """Read its state, if it has a state file."""
-        if not self.is_read:
-            self.is_read = True
-            try:
-                self.state = read_state(self.id)
-            except Failure as failure:
-                self.problem = failure.message
-            times = [self.state.updated_at] if self.state else []
-            times += [self.archived["updated_at"]] if self.archived else []
-            self.updated_at = max(times, default=self.hooks["last"] if self.hooks else 0)
-        return self
+    def __init__(self, identifier: str, updated_at: int, archived: Session | None = None) -> None:
+        self.id = identifier
+        self.updated_at = updated_at
+        """When it was last active, in ms since the epoch."""
+        self.archived = archived
+
+    @cached_property
+    def state(self) -> SessionState | None:
+        """Its state, which is read when it is first asked for."""
+        try:
+            return read_state(self.id)
+        except Failure as failure:
+            self.problem = failure.message
+            return None
 
     @property
     def client(self) -> str:
         """The client that it belongs to, "" if unknown."""
-        client = (self.archived["client"] if self.archived else "") or (self.hooks["client"] if self.hooks else "")
-        return client or (state.agent if (state := self.read().state) else "")
+        return (self.archived["client"] if self.archived else "") or (self.state.agent if self.state else "")
 
     @property
     def project(self) -> str:
         """The project that it works on, "" if unknown."""
         if self.archived and self.archived["project"]:
             return self.archived["project"]
-        state = self.read().state
-        return projects.name_of(state.cwd) if state and state.cwd else ""
+        return projects.name_of(self.state.cwd) if self.state and self.state.cwd else ""
 
 
 def known_sessions(db: apsw.Connection) -> list[KnownSession]:
-    """All known sessions. No state is read."""
+    """All sessions with a state or an archive, the most recently active first. No state is read."""
     sessions = {
         session["id"]: KnownSession(session["id"], session["updated_at"], session)
         for session in stored_sessions.latest(db, 100_000)
@@ -102,20 +94,17 @@ def known_sessions(db: apsw.Connection) -> list[KnownSession]:
         name = session_of(path)
         session = sessions.setdefault(name, KnownSession(name, at))
         session.updated_at = max(session.updated_at, at)
-    for name in stored_events.sessions_with_hooks(db):
-        session = sessions.setdefault(name, KnownSession(name, 0))
-        if session.archived is None:
-            session.hooks = stored_events.hook_call_extent(db, name)
-            session.updated_at = max(session.updated_at, session.hooks["last"] if session.hooks else 0)
     for name in stored_sessions.forgotten_ids(db):  # and it went on since
         sessions.pop(name, None)
-    return list(sessions.values())
+    return sorted(sessions.values(), key=lambda session: (-session.updated_at, session.id))
 
 
 def with_id(db: apsw.Connection, identifier: str) -> KnownSession:
-    """The session with exactly this id. No state is read."""
-    archived, hooks = stored_sessions.by_id(db, identifier), stored_events.hook_call_extent(db, identifier)
-    return KnownSession(identifier, 0, archived, hooks)
+    """The session with exactly this id."""
+    archived = stored_sessions.by_id(db, identifier)
+    known = KnownSession(identifier, archived["updated_at"] if archived else 0, archived)
+    known.updated_at = max(known.updated_at, known.state.updated_at if known.state else 0)
+    return known
 
 
 def of(db: apsw.Connection, *, project: str = "", client: str = "", since: int = 0) -> list[KnownSession]:
@@ -124,15 +113,9 @@ def of(db: apsw.Connection, *, project: str = "", client: str = "", since: int =
         session
         for session in known_sessions(db)
         if session.updated_at >= since
-        and (not since or session.read().updated_at >= since)
         and (not client or session.client == client)
         and (not project or projects.same(project, session.project))
     ]
-
-
-def newest_first(sessions: Iterable[KnownSession]) -> Iterator[KnownSession]:
-    """The sessions, the most recently active first. Only the states of those that are asked for are read."""
-    return (session.read() for session in sorted(sessions, key=lambda session: (-session.updated_at, session.id)))
 
 
 def rows(
@@ -140,14 +123,13 @@ def rows(
 ) -> tuple[list[dict[str, Any]], int]:
     """The first `limit` sessions of the user, and how many there are; see `of`."""
     sessions = _of_user(db, of(db, project=project, client=client, since=since))
-    first = islice(newest_first(sessions), limit)
-    return [summary_row(db, session, config) for session in first], len(sessions)
+    return [summary_row(db, session, config) for session in sessions[:limit]], len(sessions)
 
 
 def summary_row(db: apsw.Connection, session: KnownSession, config: Config) -> dict[str, Any]:
     """A session as a list prints it."""
     state, archived = session.state, session.archived
-    turns, compactions, started, task = 0, 0, session.hooks["first"] if session.hooks else 0, ""
+    turns, compactions, started, task = 0, 0, 0, ""
     if state is not None:
         turns, compactions, started = state.counts["userMessages"], state.compaction_count, state.started_at
         task = state.messages[-1]["text"] if state.messages else ""
@@ -184,8 +166,8 @@ def resolve(db: apsw.Connection, given: str) -> str:
     """
     if is_known(db, given):
         return given
-    names = (*map(session_of, state_times()), *stored_events.sessions_with_hooks(db))
-    live = (name for name in names if name.startswith(given) and not stored_sessions.is_forgotten(db, name))
+    names = [name for name in map(session_of, state_times()) if name.startswith(given)]
+    live = (name for name in names if not stored_sessions.is_forgotten(db, name))
     if found := stored_sessions.only_one(given, (*live, stored_sessions.whole_id(db, given))):
         return found
     fix = "`joelclaw session list` lists those that are known"
@@ -196,12 +178,9 @@ def resolve(db: apsw.Connection, given: str) -> str:
 
 
 def is_known(db: apsw.Connection, session: str) -> bool:
-    """Whether anything is known about a session with exactly this id, and it was not forgotten."""
-    if stored_sessions.is_forgotten(db, session):
-        return False
-    if has_state(session) or stored_events.hook_call_extent(db, session) is not None:
-        return True
-    return stored_sessions.is_archived(db, session)
+    """Whether a session with exactly this id has a state or an archive, and was not forgotten."""
+    is_there = has_state(session) or stored_sessions.is_archived(db, session)
+    return is_there and not stored_sessions.is_forgotten(db, session)
 
 
 def _of_user(db: apsw.Connection, sessions: Iterable[KnownSession]) -> list[KnownSession]:
@@ -212,20 +191,19 @@ def _of_user(db: apsw.Connection, sessions: Iterable[KnownSession]) -> list[Know
 
 def newest(db: apsw.Connection, project: str) -> tuple[str, str]:
     """The most recently active session of this "project" or, if it has none among the last 200, the "last" of all."""
-    last = ""
-    for session in islice(newest_first(_of_user(db, known_sessions(db))), 200 if project else 1):
-        if project and projects.same(project, session.project):
+    sessions = _of_user(db, known_sessions(db))
+    for session in sessions[:200] if project else ():
+        if projects.same(project, session.project):
             return session.id, "project"
-        last = last or session.id
-    if last:
-        return last, "last"
+    if sessions:
+        return sessions[0].id, "last"
     fix = "install the hooks with `joelclaw install --all`, or archive past sessions: `joelclaw memory archive --all`"
     raise Failure(NOT_FOUND, "no session is known yet", fix)
 
 
 def report(db: apsw.Connection, session: str, config: Config) -> Row:
     """Everything that is known about a session."""
-    known = with_id(db, session).read()
+    known = with_id(db, session)
     archived, state = known.archived, known.state
     hooks, events = stored_events.hook_calls(db, session), stored_events.of_session(db, session)
     injections = stored_events.injections(db, session)
@@ -256,24 +234,16 @@ def report(db: apsw.Connection, session: str, config: Config) -> Row:
         "turnCount": sum(turn["number"] > 0 for turn in turns),
         "failedCalls": sum(failed for _, _, failed in calls),
         "recalls": sum(event["action"] in ("memory.recall.completed", "task.recalled") for event in events),
-        "injections": {
-            "count": len(injections),
-            "tokens": sum(injection["tokens"] for injection in injections),
-            "chars": sum(len(injection["text"]) for injection in injections),
-        },
+        "injections": {"count": len(injections), "tokens": sum(injection["tokens"] for injection in injections)},
         "memories": {"injected": len(uses), **{name: uses.count(name) for name in ("echo", "fizzle", "open")}},
-        "hooks": _hook_figures(hooks),
+        "hooks": {
+            "count": len(hooks),
+            "failed": sum(hook["outcome"] != "ok" for hook in hooks),
+            "totalMs": round(sum(hook["ms"] or 0 for hook in hooks), 1),
+        },
         "problem": known.problem,
         "turns": turns,
     }
-
-
-def _hook_figures(hooks: Sequence[Row]) -> Row:
-    """The durations (ms) and outcomes of hooks; `late`: the empty answer was given at the deadline."""
-    counts = {name: sum(hook["outcome"] == name for hook in hooks) for name in ("ok", "degraded", "failed", "late")}
-    times = sorted(hook["ms"] for hook in hooks if hook["ms"] is not None)
-    median = round(times[(len(times) - 1) // 2], 1) if times else None
-    return {"count": len(hooks), "totalMs": round(sum(times), 1), "p50": median, **counts}
 
 
 def _memory_outcomes(events: Sequence[Row], injections: Sequence[Row]) -> dict[str, str]:
@@ -346,21 +316,16 @@ def _turns(
     order = {"compaction": 2, "skipped": 3, "injection": 3}  # of moments with the same time
     for at, moment in sorted(moments, key=lambda moment: (moment[0], order.get(moment[1]["kind"], 1))):
         turn_at(at)["moments"].append(moment)
-    ends = [*times[1:], max([hook["at"] for hook in hooks[-1:]] + [at for at, _, _ in calls[-1:]] + times[-1:])]
     rows = []
-    for number, ((at, text), end, turn) in enumerate(zip(starts, ends, turns, strict=True)):
+    for number, ((at, text), turn) in enumerate(zip(starts, turns, strict=True)):
         percents = [hook["percent"] for hook in turn["hooks"] if hook["percent"] is not None]
-        at = at or (_start_of(turn["hooks"][0]) if turn["hooks"] else 0)
         row = {
             "number": number,
-            "at": clock.iso(at or None),
-            "seconds": round(max(0, end - at) / 1000, 1) if at else None,
+            "at": clock.iso(at or (_start_of(turn["hooks"][0]) if turn["hooks"] else None)),
             "prompt": text,
             "contextPercent": round(percents[-1], 1) if percents else None,
             "toolCalls": len(turn["calls"]),
             "failedCalls": sum(turn["calls"]),
-            "hooks": len(turn["hooks"]),
-            "hookMs": round(sum(hook["ms"] or 0 for hook in turn["hooks"]), 1),
             "moments": turn["moments"],
         }
         rows += [row] if number or any(turn.values()) else []

@@ -225,23 +225,6 @@ def hook_calls(db: apsw.Connection, session: str) -> list[dict[str, Any]]:
     return fetch_dicts(db, sql, (session,))
 
 
-def hook_call_extent(db: apsw.Connection, session: str) -> dict[str, Any] | None:
-    """How many hook calls a session has, from when to when, and its client; None if it has none."""
-    query = "SELECT count(*), min(at), max(at), max(client) FROM hook_call WHERE session_id = ?"
-    ((calls, first, last, client),) = db.execute(query, (session,))
-    return {"calls": calls, "first": first, "last": last, "client": client} if calls else None
-
-
-def sessions_with_hooks(db: apsw.Connection) -> list[str]:
-    """The ids of all sessions with hook calls, in order."""
-    rows = db.execute(
-        "WITH RECURSIVE known(id) AS (SELECT min(session_id) FROM hook_call UNION ALL"
-        " SELECT (SELECT min(session_id) FROM hook_call WHERE session_id > known.id) FROM known"
-        " WHERE known.id IS NOT NULL) SELECT id FROM known WHERE id <> ''"
-    )
-    return [str(row[0]) for row in rows]
-
-
 def forget_hook_calls(db: apsw.Connection, session: str) -> None:
     """Delete a session's hook calls and injected texts."""
     for table in OF_HOOKS:

@@ -38,8 +38,6 @@ def test_a_turn_shows_prompt_usage_and_cost(run: Run, lived: Lived) -> None:
     assert [turn["zone"] for turn in turns] == ["cold", "warm", "hot"]
     assert [turn["toolCalls"] for turn in turns] == [1, 1, 1]
     assert [turn["failedCalls"] for turn in turns] == [0, 1, 0]
-    assert [turn["hooks"] for turn in turns] == [3, 3, 6]
-    assert all(turn["hookMs"] > 0 for turn in turns)
     assert (life["turnCount"], life["toolCalls"], life["compactions"]) == (3, 3, 1)
     assert (life["client"], life["project"], life["task"]) == (
         "claude", "gateway", "and now test the receipts under load",
