@@ -157,7 +157,7 @@ def hook(words: Sequence[str]) -> int:
             stdin.read_object(most_bytes)  # the client may not expect a broken pipe
             _print_answer(hook.empty())
             return 0
-        hook.watch()
+        hook.begin()
         text = hook.answer(stdin.read_object(most_bytes))
         may_print = False  # if printing fails, no other answer may follow
         _print_answer(text)
@@ -165,7 +165,7 @@ def hook(words: Sequence[str]) -> int:
         report_unknown_settings(hook.unknown_settings, quiet=True)
     except BaseException as error:
         try:
-            hook.failed(error)  # before the answer: if this hangs, the deadline prints the answer
+            hook.record_failure(error)  # before the answer: if this hangs, the deadline prints the answer
         except BaseException:  # the disk is full or gone
             pass
         try:

@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 class Hook:
     """One call of `joelclaw hook AGENT [EVENT]`, which began at `began` (`time.monotonic()`).
 
-    Call `watch`, `answer`, print what that returns, then `close`. After an exception call `failed` and `claim`, and
-    print `empty()`.
+    Call `begin`, `answer`, print what that returns, then `close`. After an exception call `record_failure` and `claim`,
+    and print `empty()`.
     """
 
     def __init__(self, agent: str, event_name: str, began: float) -> None:
@@ -58,7 +58,7 @@ class Hook:
         self._archived_bytes = 0
         self._is_claimed = False
 
-    def watch(self) -> None:
+    def begin(self) -> None:
         """Start the deadline and load the settings; the defaults apply if they cannot be read."""
         self._deadline = Deadline(self._seconds(), self._late)
         self._load_settings(files.current_folder())
@@ -81,13 +81,14 @@ class Hook:
         if event["cwd"] and "JOELCLAW_HOME" in os.environ and project.is_inside(files.home(), event["cwd"]):
             self._load_settings(event["cwd"])  # the client has started this hook in another folder
         session = self._session = self._session_of(event)
-        if session is not None:
-            with session:
-                self._texts = self._handle(event, session)
-                self.claim()
-                session.save()
-                session.spool([self._completed(session)])
-        self.claim()
+        if session is None:
+            self.claim()
+            return client.answer(event, [])
+        with session:
+            self._texts = self._handle(event, session)
+            self.claim()  # before the state says that the texts were given
+            session.save()
+            session.spool([self._completed(session)])
         return client.answer(event, self._texts)
 
     def claim(self) -> None:
@@ -102,13 +103,16 @@ class Hook:
 
     def close(self) -> None:
         """After the answer: store the events, unless the client waits for this hook, and start background jobs."""
-        if self._session is not None and self._event is not None:
-            is_awaited = _is_answered(self._event, self._session)
-            if not is_awaited or self._session.must_store_events:
-                self._session.store_events()
+        session, event = self._session, self._event
+        if (
+            session is not None
+            and event is not None
+            and (session.must_store_events or not _client_waits(event, session))
+        ):
+            session.store_events()
         if self._deadline is not None:
             self._deadline.stop()
-        if self._session is not None:
+        if session is not None:
             background.start_due(self._config)
 
     @property
@@ -116,7 +120,7 @@ class Hook:
         """Pairs of a file and a name in it that is not a setting."""
         return (*self._config.unknown, *((config.HOOK_ENVIRONMENT, name) for name in self._ignored_variables))
 
-    def failed(self, error: BaseException) -> None:
+    def record_failure(self, error: BaseException) -> None:
         """Record an exception as an event."""
         message = f"{error.code}: {error.message}" if isinstance(error, Failure) else f"{type(error).__name__}: {error}"
         log.spool([self._own_event("hook.failed", "error", {}, error=message)])
@@ -136,39 +140,40 @@ class Hook:
     def _handle(self, event: HookEvent, session: Session) -> list[Text]:
         """Record an event, archive, and run the reactions; returns the texts."""
         client, kind = clients.by_name(session.agent), event["kind"]
-        if kind == "before_compaction" and client.takes_summary:
+        if kind == "before_compaction" and client.takes_summary:  # pi: it may be a second one, right after the first
             from session import compaction
 
-            if texts := compaction.cancel(event, session):  # a second compaction right after the first
+            if texts := compaction.cancel(event, session):
                 return texts
         is_compaction = kind == "before_compaction"
         if kind in TURN_KINDS:
             session.usage = self._usage = _usage(event, session)
-            is_compaction = _record_unreported_compaction(event, session) or is_compaction
+            is_compaction = _record_unreported_compaction(event, session) or is_compaction  # Gemini CLI
         record(event, session)
         session.save()
         self._archive(event, session)
+        # Copilot CLI: no event, but a new line of the transcript says that a compaction is over.
         if client.logs_compactions and any(row.kind == "compaction" for row in session.entries):
             record({**event, "kind": "after_compaction"}, session)
         texts = reactions.run_due(event, session)
-        if (is_compaction and _is_answered(event, session)) or kind == "before_branch":
+        if (is_compaction and _client_waits(event, session)) or kind == "before_branch":
             from session import compaction
 
             with fault_boundary(session.store, "summary"):
                 texts += compaction.offer_summary(event, session)
             with fault_boundary(session.store, "notify"):
                 texts += compaction.announce(session.agent, session.config) if is_compaction else []
-        return _in_every_turn(event, session, texts) if client.forgets_texts else texts
+        return _in_every_turn(event, session, texts) if client.forgets_texts else texts  # OpenClaw
 
     def _archive(self, event: HookEvent, session: Session) -> None:
         """Archive the new messages and calls: those in the payload, else those in the transcript."""
-        cwd = event["cwd"] or session.state.cwd
+        cwd, items = event["cwd"] or session.state.cwd, event["items"]
         is_excluded = session.is_excluded(cwd)
         if session.before is None and not is_excluded and project.repository_of(cwd):
             from core.store import folders
 
             session.store.write("folder", lambda db: folders.note(db, cwd), None)
-        if not event["items"]:
+        if not items:
             # Each line of a transcript that names folders is judged when it is read, once its folder is not excluded.
             is_later = is_excluded and bool(clients.by_name(session.agent).folder_mark)
             if is_later or not event["transcript"]:
@@ -178,7 +183,7 @@ class Hook:
             if not sources.existing(event["transcript"]):
                 return
         session.entries = session.store.write(
-            "archive", lambda db: self._ingest(db, event, session, is_excluded=is_excluded), event["items"]
+            "archive", lambda db: self._ingest(db, event, session, is_excluded=is_excluded), items
         )
 
     def _ingest(self, db: apsw.Connection, event: HookEvent, session: Session, *, is_excluded: bool) -> Sequence[Entry]:
@@ -196,13 +201,13 @@ class Hook:
                 leave_out_abandoned(session, db, event["messages"] if event["kind"] == "prompt" else ())
             return items
         # An event that the client waits for reads at most this much of a long transcript; the next event goes on there.
-        # After a tool, less than this waits for the end of the turn.
+        # After a tool, fewer new bytes than this wait for the end of the turn.
         read_bytes = 262_144
         can_wait = event["kind"] == "tool" and client.reports_compactions and not client.logs_compactions
         limits = Limits(
             deadline=self._began + 0.6 * self._seconds(),
             min_bytes=read_bytes if can_wait else 0,
-            max_bytes=read_bytes if _is_answered(event, session) else None,
+            max_bytes=read_bytes if _client_waits(event, session) else None,
         )
         ingested = ingest.ingest_running(db, event["transcript"], origin, limits)
         if ingested.is_rewound:
@@ -305,14 +310,14 @@ class Deadline:
 def _payload(data: bytes) -> dict[str, Any]:
     try:
         payload = json_text.loads(data.decode("utf-8", "replace").removeprefix("\ufeff"))
-    except json_text.InvalidJSON as error:
-        raise Failure("INVALID_JSON", f"stdin is not JSON: {error}", "") from None
+    except json_text.InvalidJSON:
+        payload = None
     if not isinstance(payload, dict):
-        raise Failure("INVALID_JSON", "stdin is JSON but not an object", "")
+        raise Failure("INVALID_JSON", "stdin is not a JSON object", "")
     return payload
 
 
-def _is_answered(event: HookEvent, session: Session) -> bool:
+def _client_waits(event: HookEvent, session: Session) -> bool:
     """Whether the client waits for this hook, because it may give it a text at such an event."""
     if event["kind"] == "before_compaction":
         return clients.by_name(session.agent).takes_summary or session.config.get_bool("compaction.notify_on_start")
@@ -333,11 +338,10 @@ def _usage(event: HookEvent, session: Session) -> ContextUsage:
 
 
 def _record_unreported_compaction(event: HookEvent, session: Session) -> bool:
-    """Record a compaction if the context is much smaller than before; returns whether there was one.
+    """Record a compaction that Gemini CLI does not report, if the context has shrunk; returns whether there was one.
 
-    Gemini CLI reports no compactions. One is recorded as if before_compaction and after_compaction had come first, but
-    only at a prompt or a tool, whose answer can carry the note. At any other event the new usage is forgotten, so that
-    the next event compares with the old one.
+    At a prompt or a tool, both of its events are recorded late. Other events cannot carry the note: they keep the old
+    usage, so that the next prompt still sees the difference.
     """
     before, usage = session.before, session.usage
     if before is None or usage is None or clients.by_name(session.agent).reports_compactions:
@@ -346,8 +350,7 @@ def _record_unreported_compaction(event: HookEvent, session: Session) -> bool:
     # A prompt and its answer change a context by less than 40 %.
     has_shrunk = is_reported and tokens and before.context_tokens and tokens < 0.6 * before.context_tokens
     if has_shrunk and event["kind"] in ("prompt", "tool"):
-        # The reported usage is that after the compaction.
-        session.usage = {"tokens": None, "window": None, "percent": None, "source": "none"}
+        session.usage = None  # the reported usage is that after the compaction
         passed: HookEvent = {**event, "kind": "before_compaction", "messages": [*event["messages"]]}
         record(passed, session)
         reactions.run_due(passed, session)
@@ -367,5 +370,6 @@ def _in_every_turn(event: HookEvent, session: Session, texts: list[Text]) -> lis
     state = session.state
     known = {} if any(text["customType"].endswith("-recovery") for text in texts) else state.given_texts
     state.given_texts = {**known, **{text["customType"]: text["content"] for text in texts}}
-    all_texts: list[Text] = [{"customType": kind, "content": text} for kind, text in state.given_texts.items()]
-    return all_texts if event["kind"] == "prompt" else []
+    if event["kind"] != "prompt":
+        return []
+    return [{"customType": kind, "content": text} for kind, text in state.given_texts.items()]

@@ -1,4 +1,4 @@
-"""A call about a session: its state under the session's lock, its store, and writes that wait for the save.
+"""A hook or command that works on a session: the state under its lock, the store, and writes that wait for the save.
 
     with Session(session_id, config) as session:      # waits for the lock, loads the state
         record(event, session)                        # session.record
@@ -60,13 +60,13 @@ COOLDOWN_MS = 60_000  # no second recovery note, and no refresh, within this tim
 
 
 class Session:
-    """A call about a session. Use it in a `with` statement: it holds the session's lock from beginning to end.
+    """The session that a hook or command works on. The `with` statement holds its lock from beginning to end.
 
     Args:
         role: the session's role, "" to keep the role in its state.
         agent: the client, as in `clients.NAMES`, "" if it is unknown.
         wait_s: seconds to wait for another process that holds the lock; then Failure STATE_BUSY.
-        creates_state: whether the call may begin a state file. Otherwise, a session without a state file is not locked.
+        creates_state: whether a state file may be begun. Otherwise, a session without a state file is not locked.
     """
 
     def __init__(
@@ -280,7 +280,7 @@ class Session:
 class TaskPlan:
     """Whether an event leads to a recall for the task, and to a write of the task to memory.
 
-    Both reasons are printed in results: "new-task" means that it does; any other reason says why it does not.
+    Each reason is "new-task" if it does, else it says why not. `checkpoint save` prints them.
     """
 
     __slots__ = ("entered", "must_recall", "must_write", "query", "recall_reason", "write_reason", "zone")
@@ -297,9 +297,9 @@ class TaskPlan:
 
 
 class SessionStore:
-    """The store as a call about a session uses it: opened when it is first needed.
+    """The store, opened when it is first needed.
 
-    After a fault in any step it is not used again, so that the call ends in time even if the store is damaged, full or
+    After a fault in any step it is not used again, so that a hook ends in time even if the store is damaged, full or
     locked.
     """
 

@@ -2,8 +2,8 @@
 
 A reaction is a function `react(event, session) -> Reaction` in a module of its own, which runs under the session's
 lock. It may recall, change `session.state`, queue events, and return texts for the agent. It changes the state last, so
-that a text stays due after a fault. To add a reaction, write its module and yield its name in `due`; small ones are
-below.
+that a text stays due after a fault. To add a reaction, write its module, add it to `_FUNCTIONS`, and yield its name
+in `due`.
 """
 
 from __future__ import annotations
@@ -36,6 +36,19 @@ OFF = "off"
 HALF_FULL_PERCENT = 50
 """The context usage that brings a refresh, once for each compaction."""
 
+_FUNCTIONS = {  # module and function of each reaction
+    "daily_log": ("reactions.daily_log", "react"),
+    "failure": ("reactions", "give_known_fix"),
+    "feedback": ("reactions", "judge_memories"),
+    "idle": ("reactions", "set_idle_timer"),
+    "observe": ("reactions", "observe"),
+    "project": ("reactions.memories", "at_edit"),
+    "recovery": ("reactions.recovery", "react"),
+    "refresh": ("reactions.refresh", "react"),
+    "startup": ("reactions.memories", "at_start"),
+    "summary": ("reactions", "store_summary"),
+    "task": ("reactions.task", "react"),
+}
 _REACHES_MODEL = ("start", "prompt", "tool", "after_compaction")
 
 
@@ -108,17 +121,15 @@ def run(name: str, event: HookEvent, session: Session, **options: Any) -> Reacti
     """Run a reaction; a fault is added to the session's, under the reaction's name."""
     session.reaction_began = time.monotonic()
     with fault_boundary(session.store, name):
-        if name in _HERE:
-            return _HERE[name](event, session)
-        module, function = _IN_MEMORIES.get(name, (name, "react"))
+        module, function = _FUNCTIONS[name]
         # Without a name in `fromlist` that the module has, Python would return the package.
-        react = getattr(__import__(f"session.reactions.{module}", fromlist=["__name__"]), function)
+        react = getattr(__import__(f"session.{module}", fromlist=["__name__"]), function)
         reaction: Reaction = react(event, session, **options)
         return reaction
     return Reaction(FAILED)
 
 
-def _judge_memories(event: HookEvent, session: Session) -> Reaction:
+def judge_memories(event: HookEvent, session: Session) -> Reaction:
     """Judge by the new entries whether the agent used the memories that it was given, and move their priorities."""
     from session.reactions.injection import judge, move_priorities
 
@@ -129,7 +140,7 @@ def _judge_memories(event: HookEvent, session: Session) -> Reaction:
     return Reaction()
 
 
-def _store_summary(event: HookEvent, session: Session) -> Reaction:
+def store_summary(event: HookEvent, session: Session) -> Reaction:
     """Store the summary that the client puts in place of the messages before a compaction that is under way."""
     if session.is_excluded(event["cwd"]) or session.may_quote_excluded(event["transcript"]):
         return Reaction()
@@ -149,7 +160,7 @@ def _store_summary(event: HookEvent, session: Session) -> Reaction:
     return Reaction()
 
 
-def _set_idle_timer(event: HookEvent, session: Session) -> Reaction:
+def set_idle_timer(event: HookEvent, session: Session) -> Reaction:
     """Set the timer of idle compaction, unless the turn belongs to the compaction command itself."""
     if os.environ.get(IDLE_RUN):
         return Reaction()
@@ -161,7 +172,7 @@ def _set_idle_timer(event: HookEvent, session: Session) -> Reaction:
     return Reaction()
 
 
-def _observe(event: HookEvent, session: Session) -> Reaction:
+def observe(event: HookEvent, session: Session) -> Reaction:
     """Let a model note observations in the background."""
     from session import observe_job
 
@@ -172,7 +183,7 @@ def _observe(event: HookEvent, session: Session) -> Reaction:
     return Reaction()
 
 
-def _give_known_fix(event: HookEvent, session: Session) -> Reaction:
+def give_known_fix(event: HookEvent, session: Session) -> Reaction:
     """What got an earlier session out of the very same error; once for each error."""
     from core import words
     from core.quoting import enclose
@@ -188,13 +199,3 @@ def _give_known_fix(event: HookEvent, session: Session) -> Reaction:
         return Reaction(NO_RESULTS)
     state.injected_scopes = [*state.injected_scopes, scope]
     return give(session, "known-fix", enclose("known-fix", lines), about={})
-
-
-_HERE = {
-    "feedback": _judge_memories,
-    "failure": _give_known_fix,
-    "summary": _store_summary,
-    "idle": _set_idle_timer,
-    "observe": _observe,
-}
-_IN_MEMORIES = {"startup": ("memories", "at_start"), "project": ("memories", "at_edit")}
