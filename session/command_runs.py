@@ -68,14 +68,18 @@ def failure_line(failure: Call, characters: int, tokens: int | None = None) -> s
     return f"**Failing:** {command + ': ' if command else ''}{error}"
 
 
-def running(calls: Sequence[Call]) -> list[Call]:
-    """Commands in the background that were not seen to end, among the last 150 calls of the last two hours."""
-    latest = max((call["at"] or 0 for call in calls[-150:]), default=0)
-    return [
-        call
-        for call in calls[-150:]
-        if call["outcome"] == "running" and call["command"] and latest - (call["at"] or latest) <= 2 * HOUR_MS
-    ]
+def running_line(calls: Sequence[Call]) -> str:
+    """The last command in the background that was not seen to end, and the client's name for its process.
+
+    Of a command that is more than two hours older than the last call, nobody knows.
+    """
+    latest = max((call["at"] or 0 for call in calls), default=0)
+    for call in reversed(calls):
+        is_recent = latest - (call["at"] or latest) <= 2 * HOUR_MS
+        if call["outcome"] == "running" and is_recent and (code := as_code(call["command"])):
+            process = f", as {call['error']}" if call["error"] else ""
+            return f"**Running:** {code} in the background{process}" if len(code) <= 90 else ""
+    return ""
 
 
 def unrun_line(
@@ -87,29 +91,25 @@ def unrun_line(
     """
     session = history.session()
     ranges = _unrun(edits, calls, (session.get("worktree") or session["folder"]) if session else "")
-    parts: dict[str, list[str]] = {}
+    defined = [place for place in history.places([*ranges][:10]) if place["defines"]] if ranges else []
+    parts: list[str] = []
     most = 3  # ranges of a file
     for file, lines in ranges.items():
-        inside = [f"{first}-{last}" if last > first else str(first) for first, last in lines[:most]]
-        inside += ["…"] * (len(lines) > most)
-        length = len(f"{one_line(names.get(file, file))}:{','.join(inside)}, ")
-        if length > room:
+        plain, named = ["…"] * (len(lines) > most), ["…"] * (len(lines) > most)
+        for first, last in reversed(lines[:most]):
+            inside = f"{first}-{last}" if last > first else str(first)
+            of_file = (place for place in defined if place["file"] == file)
+            name = next((place["name"] for place in of_file if first <= place["line"] <= last), "")
+            plain, named = [inside, *plain], [f"{inside} {name}".rstrip(), *named]
+        texts = [f"{one_line(names.get(file, file))}:{','.join(shown)}" for shown in (named, plain)]
+        fitting = [text for text in texts if len(text) + 2 <= room]
+        if not fitting:
             break
-        room -= length
-        parts[file] = inside
-    if not parts:
-        return ""
-    places = history.places(list(parts))
-    for file, inside in parts.items():
-        defined = [place for place in places if place["file"] == file and place["defines"]]
-        for at, (first, last) in enumerate(ranges[file][:most]):
-            name = next((place["name"] for place in defined if first <= place["line"] <= last), "")
-            if name and len(name) + 1 <= room:
-                room -= len(name) + 1
-                inside[at] += f" {name}"
+        parts.append(fitting[0])
+        room -= len(fitting[0]) + 2
     left = len(ranges) - len(parts)
-    listed = ", ".join(f"{one_line(names.get(file, file))}:{','.join(inside)}" for file, inside in parts.items())
-    return f"**Edited, not run since:** {listed}" + (f" and {left} more file{'s' * (left > 1)}" if left else "")
+    rest = f" and {left} more file{'s' * (left > 1)}" if left else ""
+    return f"**Edited, not run since:** {', '.join(parts)}{rest}" if parts else ""
 
 
 def _unrun(edits: Sequence[Edit], calls: Sequence[Call], folder: str) -> dict[str, list[tuple[int, int]]]:
@@ -138,8 +138,8 @@ def _checked_files(call: Call, folder: str) -> set[str]:
     A check that failed has run if what it printed names a line or a file; else it was not found, or had no target.
     A check in a folder outside the project is about something else.
     """
-    is_known = call["outcome"] != "failed" or (is_failure(call["error"]) and _names_place(call))
-    if not is_known or call["outcome"] == "stopped":
+    has_place = is_failure(call["error"]) and any(_places_in(f"{call['error']} {call['passage']}"))
+    if call["outcome"] == "stopped" or (call["outcome"] == "failed" and not has_place):
         return set()
     files: set[str] = set()
     at = folder
@@ -153,20 +153,12 @@ def _checked_files(call: Call, folder: str) -> set[str]:
     return files
 
 
-def _names_place(call: Call) -> bool:
-    """Whether what a failed call printed names a line (`a.go:3`), a test in a file, or begins with a file."""
-    error = call["error"].split()
-    is_first = any(is_file(part.partition(":")[0]) and ":" in part for part in error[:1])
-    tests = any("::" in part and is_file(part.partition("::")[0]) for part in error)
-    return is_first or tests or any(line.isdecimal() for _, line in _places_in(f"{call['error']} {call['passage']}"))
-
-
 def _places_in(text: str) -> Iterator[tuple[str, str]]:
-    """The files that a text names, and what follows as their line: `a.go:3:1:`, `a.ts(3,1):`, `(a.go:3)`."""
+    """The files that a text names with something behind them, and that: `a.go:3:1:`, `a.ts(3,1):`, `a.py::test`."""
     for part in text.split():
-        name, line, *_ = [*part.strip("()").replace("(", ":").replace(",", ":").split(":"), ""]
-        if is_file(name):
-            yield name.rpartition("/")[2], line
+        name, mark, behind = part.strip("()").replace("(", ":").replace(",", ":").partition(":")
+        if mark and is_file(name):
+            yield name.rpartition("/")[2], behind.partition(":")[0]
 
 
 def is_check(command: str) -> bool:
@@ -234,14 +226,10 @@ def _checks_work(step: Step) -> bool:
 
 
 def _joined(ranges: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Ranges less than 16 lines apart are joined; the last edited comes first."""
+    """Ranges in their order in the file; those less than 16 lines apart are joined."""
     joined: list[tuple[int, int]] = []
-    near = 15
-    for first, last in ranges:
-        for at, (low, high) in enumerate(joined):
-            if first <= high + near and last >= low - near:
-                joined[at] = min(first, low), max(last, high)
-                break
-        else:
-            joined.append((first, last))
+    for first, last in sorted(ranges):
+        if joined and first <= joined[-1][1] + 15:
+            first, last = joined[-1][0], max(last, joined.pop()[1])
+        joined.append((first, last))
     return joined

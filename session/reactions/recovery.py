@@ -280,7 +280,7 @@ def _work_lines(
         _plan_line(session),
         command_runs.unrun_line(history, edits, calls, shown_as, room=110),
         command_runs.failure_line(failure, 240, 80) if failure else "",
-        _running_line(calls),
+        command_runs.running_line(calls),
         f"**Now:** {git_state}" if git_state else "",
     ]
     kept: list[str] = []
@@ -302,15 +302,6 @@ def _plan_line(session: ArchivedSession) -> str:
     done = sum(status == "completed" for *_, status in steps)
     step = clip(one_line(current), 90, tokens=45)
     return f'**Plan:** {done} of {len(steps)} steps done, at: "{step}"'
-
-
-def _running_line(calls: Sequence[Call]) -> str:
-    """The last command that was started in the background, and the client's name for its process."""
-    for call in reversed(command_runs.running(calls)):
-        if code := as_code(call["command"]):
-            process = f", as {call['error']}" if call["error"] else ""
-            return f"**Running:** {code} in the background{process}" if len(code) <= 90 else ""
-    return ""
 
 
 def _memory_lines(memories: Sequence[Memory], room: int) -> tuple[list[str], list[Memory]]:
