@@ -108,23 +108,19 @@ def _record_turn(event: HookEvent, session: Session) -> None:
 
 
 def _record_messages(state: SessionState, new: Sequence[Message]) -> None:
-    state.messages = last_messages([*state.messages, *new])
+    """Keep the last three messages; if all of them are short ("go on"), the first is the last request before them."""
+    messages = [*state.messages, *new]
+    state.messages = messages[-MESSAGES_KEPT:]
+    if len(messages) > MESSAGES_KEPT and all(len(entry["text"]) < MESSAGE_CHARS for entry in state.messages):
+        from session.requests import WHOLE_LETTERS, is_request
+
+        asked = [entry for entry in messages if is_request(entry["text"], WHOLE_LETTERS)]
+        if asked and asked[-1] not in state.messages:
+            state.messages[0] = asked[-1]
     state.counts["userMessages"] += len(new)
     state.task = task_text(state.messages)
     hashes = JOINT.join(entry["hash"] for entry in state.messages)
     state.task_hash = fingerprint(hashes) if hashes else ""
-
-
-def last_messages(messages: list[Message]) -> list[Message]:
-    """The last three messages; if all of them are short ("go on"), the first is the last request before them."""
-    kept = messages[-MESSAGES_KEPT:]
-    if len(messages) > len(kept) and all(len(entry["text"]) < MESSAGE_CHARS for entry in kept):
-        from session.requests import WHOLE_LETTERS, is_request
-
-        asked = [entry for entry in messages if is_request(entry["text"], WHOLE_LETTERS)]
-        if asked and asked[-1] not in kept:
-            return [asked[-1], *kept[1:]]
-    return kept
 
 
 def _record_compaction(state: SessionState, now: int) -> None:

@@ -21,10 +21,9 @@ from core.store.branches import History
 from core.store.calls import fading
 from session import command_runs, own_command
 from session.reactions import NO_CHECKPOINT, NO_RESULTS, Reaction
-from session.record import JOINT, asks_for_last_note, last_messages, message, searchable, task_query, task_text
+from session.record import JOINT, asks_for_last_note, searchable, task_query, task_text
 from session.requests import is_in_summary, is_request, open_request, says_something, talked_about
 from session.session import fault_boundary
-from session.state import MESSAGE_CHARS
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Mapping, Sequence
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
     from core.records import Call, Name, Place
     from core.records import Session as ArchivedSession
     from session.session import Session
-    from session.state import Memory, Message, SessionState
+    from session.state import Memory, SessionState
 
 HEADING = "## Session Recovery"
 SOURCE = "session-recovery"
@@ -113,11 +112,8 @@ def _kind(state: SessionState) -> str:
 def _compose(event: HookEvent, session: Session) -> Note:
     """The note from what the session did; from its state if it did too little. It may be empty."""
     state, store = session.state, session.store
-    messages = state.messages
-    if not any(is_request(entry["text"]) for entry in messages):
-        messages = store.read("work", lambda db: _archived_messages(db, state), messages)
     # A longer prompt may quote foreign text, and a shorter one ("go on") asks for nothing.
-    short = [entry for entry in reversed(messages) if entry["isShort"] and says_something(entry["text"])]
+    short = [entry for entry in reversed(state.messages) if entry["isShort"] and says_something(entry["text"])]
     asked = [entry for entry in short if is_request(entry["text"])] or short
     said = dict.fromkeys(searchable(clip(task_query([entry]), 120, tokens=45)) for entry in asked)
     requests = [query for query in said if query]
@@ -134,29 +130,15 @@ def _compose(event: HookEvent, session: Session) -> Note:
     note = store.read("work", read, None)
     if note is not None:
         return note
-    answers = {
-        query: store.recall(query, session.project(), everywhere=state.is_gateway, with_turns=True) or []
-        for query in requests
-    }
-    memories = state.recalled_memories
-    if not memories and any(answers.values()):
-        from session.reactions.injection import select
-
-        memories = select([hit for hits in answers.values() for hit in hits], state)
+    project, is_gateway = session.project(), state.is_gateway
+    known = [query for query in requests if store.recall(query, project, everywhere=is_gateway, with_turns=True)]
     # Of a longer prompt before the last, all may be pasted.
-    last = task_text([entry for entry in messages[:-1] if entry["isShort"]] + messages[-1:]) or state.task
+    last = task_text([entry for entry in state.messages[:-1] if entry["isShort"]] + state.messages[-1:])
     task = store.read("work", lambda db: talked_about(History(db, session.id)), "") or last
-    queries = [query for query, hits in answers.items() if hits]
     max_tokens = session.config.get_int("inject.max_tokens")
-    return talk_note(task, state.files_modified, memories, queries, max_tokens, session.agent or state.agent)
-
-
-def _archived_messages(db: apsw.Connection, state: SessionState) -> list[Message]:
-    """The last prompts of a session, of which no hook has seen the first, as when an old session goes on."""
-    said = History(db, state.session_id).conversation(MESSAGE_CHARS)
-    archived = [entry for _, text in said if (entry := message(text))]
-    known = [entry["hash"] for entry in archived]
-    return last_messages([*archived, *(entry for entry in state.messages if entry["hash"] not in known)])
+    return talk_note(
+        task, state.files_modified, state.recalled_memories, known, max_tokens, session.agent or state.agent
+    )
 
 
 def talk_note(
@@ -243,24 +225,17 @@ def work_note(db: apsw.Connection, call: Session, *, kept: str, more_queries: Se
 
 
 def file_queries(places: Sequence[Place], shown_as: Mapping[str, str]) -> list[str]:
-    """Up to two queries that name files, in the order of their first place."""
-    counts: dict[str, int] = {}
-    most_names = 50  # the answer to a query has room for these
-    for place in places[: MOST_QUERIES * most_names * 2]:
-        counts[place["file"]] = counts.get(place["file"], 0) + 1
-    queries: list[dict[str, int]] = []
-    for file, count in counts.items():
+    """Up to two queries that name up to three files each, in the order of their first place."""
+    queries: list[str] = []
+    for file in dict.fromkeys(place["file"] for place in places):
         name = shown_as[file]
-        if searchable(name) != name or len(name.split()) > 1:
+        if searchable(name) != name or " " in name:
             continue  # it cannot be quoted
-        for query in queries:
-            if sum(query.values()) + count <= most_names and len(query) < 3 and len(" ".join([*query, name])) <= 48:
-                query[name] = count
-                break
-        else:
-            if len(queries) < MOST_QUERIES:
-                queries.append({name: count})
-    return [" ".join(query) for query in queries]
+        if queries and queries[-1].count(" ") < 2 and len(queries[-1]) + len(name) < 48:
+            queries[-1] += f" {name}"
+        elif len(queries) < MOST_QUERIES:
+            queries.append(name)
+    return queries
 
 
 def _work_lines(

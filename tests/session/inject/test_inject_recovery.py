@@ -101,6 +101,7 @@ def test_an_unknown_session_gets_nothing(run: Run, home: Path) -> None:
 
 def test_a_session_that_was_never_warm_recalls_at_the_compaction(run: Run) -> None:
     prepare(run, percent="20")
+    run("checkpoint", "flush", "--session", "s1", env=at(2))
     content = recover(run)["content"]
     assert f"- {MEMORY}" in content
     assert f'`joelclaw recall "{TASK}" --raw`' in content
