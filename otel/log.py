@@ -197,6 +197,14 @@ def has_spooled() -> bool:
         return False
 
 
+def is_spool_long() -> bool:
+    """Whether hooks have spooled some 30 events, which are cheaper to store together."""
+    try:
+        return os.stat(spool_path()).st_size > 16_384
+    except OSError:
+        return False
+
+
 def take_spooled() -> tuple[list[Event], list[str]]:
     """The spooled events, and the files to remove once they are stored. The later of two with the same id counts."""
     try:

@@ -102,14 +102,12 @@ class Hook:
         return clients.by_name(self._agent).empty_answer
 
     def close(self) -> None:
-        """After the answer: store the events, unless the client waits for this hook, and start background jobs."""
+        """After the answer: store the events if many are spooled, unless the client waits; start background jobs."""
         session, event = self._session, self._event
-        if (
-            session is not None
-            and event is not None
-            and (session.must_store_events or not _client_waits(event, session))
-        ):
-            session.store_events()
+        if session is not None and event is not None:
+            may_store = log.is_spool_long() and not _client_waits(event, session)
+            if session.must_store_events or may_store:
+                session.store_events()
         if self._deadline is not None:
             self._deadline.stop()
         if session is not None:

@@ -188,6 +188,7 @@ def _news(session: Session, last: int) -> tuple[list[str], bool]:
         return [event for query in asked for event in events.newest(db, query, 100)]
 
     none: list[Event] = []
+    session.store_events()
     found = session.store.read("events", read, none)
     entries = daily_log.entries_of_others(session.now, session.config)[-3:]
     of_events, of_log = _event_lines(found, session.now), [line for _, line in entries]

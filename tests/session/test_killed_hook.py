@@ -27,6 +27,12 @@ def actions_of(run: Run, session: str, env: dict[str, str]) -> list[str]:
     return [event["action"] for event in events if event.get("sessionId") == session]
 
 
+def fill_spool(home: Path) -> None:
+    """Let the next hook that its client does not wait for store its events."""
+    with (home / "spool" / "events.jsonl").open("a") as spool:
+        spool.write("\n" * 20_000)
+
+
 def has_answered(process: subprocess.Popen[bytes]) -> bool:
     assert process.stdout is not None
     return bool(select.select([process.stdout], [], [], 0)[0])
@@ -38,6 +44,7 @@ def test_events_survive_a_kill_after_the_answer(run: Run, home: Path) -> None:
     killed = 0
     for at in range(1, 100):
         env = {"JOELCLAW_NOW_MS": str(NOW_MS + at * 60_000)}
+        fill_spool(home)
         process = paused(home, "hook", "pi", "turn_end", step=at, stdin=event(f"s{at}").encode(), env=env)
         ended, answered = process.poll() is not None, has_answered(process)
         process.kill()
@@ -54,7 +61,9 @@ def test_events_survive_a_kill_after_the_answer(run: Run, home: Path) -> None:
 
 def test_events_survive_a_kill_during_the_commit(run: Run, home: Path) -> None:
     run("memory", "write", NOTE)
+    run("hook", "pi", "prompt", stdin=event("before"))  # the folders are there
     for commit in range(1, 5):
+        fill_spool(home)
         process = paused(home, "hook", "pi", "turn_end", commit=commit, stdin=event(f"c{commit}").encode())
         answered = has_answered(process)
         process.send_signal(signal.SIGKILL)
@@ -66,10 +75,11 @@ def test_events_survive_a_kill_during_the_commit(run: Run, home: Path) -> None:
     assert names.count("hook.completed") == 1 and len(names) == len(set(names))
 
 
-def test_a_prompt_leaves_its_events_to_the_end_of_its_turn(run: Run, home: Path) -> None:
-    run("hook", "pi", "turn_end", stdin=event("before"))  # the folders are there
+def test_events_are_stored_when_many_are_spooled_and_the_client_does_not_wait(run: Run, home: Path) -> None:
+    run("hook", "pi", "turn_end", stdin=event("s"))
+    fill_spool(home)
     run("hook", "pi", "prompt", stdin=event("s"))
     assert os.listdir(home / "spool") == ["events.jsonl"]
     run("hook", "pi", "turn_end", stdin=event("s"))
     assert os.listdir(home / "spool") == []
-    assert actions_of(run, "s", {}).count("hook.completed") == 2
+    assert actions_of(run, "s", {}).count("hook.completed") == 3
