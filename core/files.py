@@ -79,15 +79,11 @@ def has_switches() -> bool:
 def private_folder(path: str) -> str:
     """Create the folder and its missing parents, mode 0700; returns the path."""
     if not os.path.isdir(path):
-        parent = os.path.dirname(path)
-        if parent != path:
-            private_folder(parent)
+        umask = os.umask(OTHERS)
         try:
-            os.mkdir(path, 0o700)
-            os.chmod(path, 0o700)
-        except FileExistsError:
-            if not os.path.isdir(path):
-                raise NotADirectoryError(errno.ENOTDIR, "it is not a folder", path) from None
+            os.makedirs(path, exist_ok=True)
+        finally:
+            os.umask(umask)
     return path
 
 
@@ -103,9 +99,7 @@ def open_file(path: str, flags: int = os.O_RDONLY) -> int:
     except FileNotFoundError:
         if not flags & os.O_CREAT:
             raise
-    descriptor = os.open(path, flags | os.O_NOFOLLOW, 0o600)
-    os.fchmod(descriptor, 0o600)
-    return descriptor
+    return os.open(path, flags | os.O_NOFOLLOW, 0o600)
 
 
 def require_file(path: str) -> None:
@@ -136,11 +130,8 @@ def write_whole(path: str, data: bytes) -> None:
     temporary = f"{path}.{os.getpid()}.{time.monotonic_ns()}.tmp"
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
-        with open(descriptor, "wb", buffering=0) as file:
-            os.fchmod(descriptor, 0o600)
-            view = memoryview(data)
-            while view:
-                view = view[file.write(view) :]
+        with open(descriptor, "wb") as file:
+            file.write(data)
         os.replace(temporary, path)
     except OSError:
         remove(temporary)
@@ -221,7 +212,7 @@ def open_anew(path: str, flags: int = os.O_RDWR) -> int:
     try:
         private_folder(os.path.dirname(path))
         return open_file(path, flags | os.O_CREAT)
-    except (PermissionError, NotADirectoryError, NotAFile):
+    except (PermissionError, NotADirectoryError, FileExistsError, NotAFile):
         obstacle, root = path, home() + os.sep
         while not os.access(os.path.dirname(obstacle), os.W_OK | os.X_OK) and obstacle.startswith(root):
             obstacle = os.path.dirname(obstacle)

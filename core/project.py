@@ -311,10 +311,6 @@ def _nearest_line(lines: Sequence[str], place: Place) -> tuple[Place, str] | Non
 
 def _has_word(line: str, name: str) -> bool:
     """Whether a line has a name as a whole word."""
-    at = line.find(name)
-    while at >= 0:
-        around = line[max(at - 1, 0) : at] + line[at + len(name) : at + len(name) + 1]
-        if not any(character.isalnum() or character == "_" for character in around):
-            return True
-        at = line.find(name, at + 1)
-    return False
+    parts = line.split(name)
+    around = (parts[number - 1][-1:] + parts[number][:1] for number in range(1, len(parts)))
+    return any(not any(character.isalnum() or character == "_" for character in pair) for pair in around)

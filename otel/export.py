@@ -8,7 +8,7 @@ import os
 import random
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -18,7 +18,6 @@ from core import background, clock, files, words
 from core.config import Config
 from core.errors import Failure, usage
 from core.store import events, sqlite
-from core.store.events import Cursor, new_cursor
 from otel import log
 
 if TYPE_CHECKING:
@@ -39,6 +38,27 @@ class Destination:
     def key(self) -> str:
         """The key of its cursor."""
         return words.fingerprint(f"{self.signal}\n{self.url}")
+
+
+@dataclass(frozen=True)
+class Cursor:
+    """How far events were exported to a destination. Times in ms since the epoch."""
+
+    destination: str
+    """Its key."""
+    signal: str
+    endpoint: str
+    reached: int = 0
+    """Number of the last event that need not be sent again, 0 at the start."""
+    exported: int = 0
+    rejected: int = 0
+    totals: str = ""
+    exported_at: int | None = None
+    failures: int = 0
+    """Failed attempts since the last success."""
+    error: str = ""
+    failed_at: int | None = None
+    next_try_at: int = 0
 
 
 def run(config: Config) -> list[dict[str, Any]] | None:
@@ -76,7 +96,7 @@ def run_in_background(config: Config) -> None:
     except (Failure, sqlite.StoreError):
         return
     db = sqlite.open_reading()
-    retry_at = max((cursor.next_try_at for cursor in events.cursors(db)), default=0) if db is not None else 0
+    retry_at = max((row["next_try_at"] for row in events.cursors(db)), default=0) if db is not None else 0
     if retry_at > clock.now_ms() + background.EXPORT_EVERY_S * 1000:
         background.postpone(background.EXPORT, retry_at)
 
@@ -171,9 +191,9 @@ def _send_to(db: apsw.Connection, cursor: Cursor, sender: "Sender") -> dict[str,
             wait_s = min(300.0, 2.0 ** min(failures, 10)) * random.uniform(0.5, 1.0)  # noqa: S311  # not a secret
             changes |= {"failures": failures, "error": error, "failed_at": now}
             changes["next_try_at"] = now + int(wait_s * 1000)
-        cursor = cursor.changed(**changes)
+        cursor = replace(cursor, **changes)
         with sqlite.transaction(db):
-            events.save_cursor(db, cursor)
+            events.save_cursor(db, asdict(cursor))
     sender.close()
     return {
         "signal": cursor.signal,
@@ -220,8 +240,8 @@ def _variable(name: str) -> str:
 
 def _cursor(db: apsw.Connection | None, place: Destination) -> Cursor:
     stored = events.cursors(db) if db is not None else []
-    of_place = (cursor for cursor in stored if cursor.destination == place.key)
-    return next(of_place, None) or new_cursor(place.key, place.signal, place.shown)
+    of_place = (Cursor(**row) for row in stored if row["destination"] == place.key)
+    return next(of_place, None) or Cursor(place.key, place.signal, place.shown)
 
 
 def _cursor_row(db: apsw.Connection | None, cursor: Cursor) -> dict[str, Any]:

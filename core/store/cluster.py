@@ -214,7 +214,7 @@ class ClusterSource(LocalCandidates):
         self._copy([(document_from_row(row, ours[remote]), vector_of(row)) for remote, row in rows], filters)
         scores = {int(rowid): 0.0 for (rowid,) in self._db.execute("SELECT rowid FROM document")}
         for key, term in by_key.items():
-            found = self._scored("", (), quoted(term), -1)
+            found = self._scored("", quoted(term), -1)
             count = len(found)
             own_idf = max(log((max(len(scores) - count, 0) + 0.5) / (count + 0.5)), 1e-6)  # FTS5's, of the copies
             for rowid, score in found.items():

@@ -5,7 +5,6 @@ purged memory and the number of a tool call stay, so that reading the transcript
 """
 
 import re
-import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,7 +19,6 @@ from core.project import names_of
 from core.store import calls, documents, events, forgotten, sessions, sqlite, store_file
 from core.store.sqlite import LISTED, marks
 
-AT_ONCE = 1_000  # events per transaction
 PURGED = "purged"  # the `write_reason` of an emptied document
 
 
@@ -192,7 +190,9 @@ def prune(db: apsw.Connection, config: Config, *, background: bool, dry_run: boo
         by_age = int(db.execute("SELECT count(*) FROM event WHERE timestamp < ?", (expired,)).get)
     else:
         files.sweep_temporary(files.home())
-        by_age = _delete_old_events(db, expired) if expired else 0
+        with sqlite.transaction(db):
+            forgotten.expire_hooks(db, expired)
+            by_age = events.delete_older(db, expired)
         if is_owed or (not background and store_file.sizes(db)[1] >= 4_000_000):
             store_file.wipe(db)
     size, free = store_file.sizes(db)
@@ -202,18 +202,6 @@ def prune(db: apsw.Connection, config: Config, *, background: bool, dry_run: boo
         "bytes": {"before": before, "after": size, "free": free},
         "purgeFinished": is_owed and not dry_run,
     }
-
-
-def _delete_old_events(db: apsw.Connection, before: int) -> int:
-    """Delete events, hook calls and injected texts older than `before` (ms); returns the number of events."""
-    deleted, gone = 0, (AT_ONCE, 0)
-    while max(gone) >= AT_ONCE:
-        with sqlite.transaction(db):
-            forgotten.expire_hooks(db, before)
-            gone = events.delete_older(db, before, AT_ONCE)
-        deleted += gone[0]
-        time.sleep(0.01)  # for other writers
-    return deleted
 
 
 _WITH_SESSION = "LEFT JOIN session ON session.id = session_id"

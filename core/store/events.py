@@ -9,7 +9,7 @@ import os
 
 from core import TYPE_CHECKING, files, json_text
 from core.store import documents, sqlite
-from core.store.sqlite import ALL, Record, apsw, fetch, fetch_dicts, marks
+from core.store.sqlite import ALL, apsw, fetch, fetch_dicts, marks
 
 if TYPE_CHECKING:
     from typing import Any
@@ -89,61 +89,24 @@ def count_after(db: apsw.Connection, number: int) -> int:
     return int(db.execute("SELECT count(*) FROM event WHERE seq > ?", (number,)).get)
 
 
-def delete_older(db: apsw.Connection, before: int, batch: int) -> tuple[int, int]:
-    """Delete at most `batch` events older than `before` (ms), and as many hook calls and texts; returns the numbers."""
-    db.execute("DELETE FROM event WHERE seq IN (SELECT seq FROM event WHERE timestamp < ? LIMIT ?)", (before, batch))
+def delete_older(db: apsw.Connection, before: int) -> int:
+    """Delete events, hook calls and injected texts older than `before` (ms); returns the number of events."""
+    db.execute("DELETE FROM event WHERE timestamp < ?", (before,))
     deleted = db.changes()
-    hooks = "(session_id, id) IN (SELECT session_id, id FROM hook_call WHERE at < ? LIMIT ?)"
-    db.execute(f"DELETE FROM hook_call WHERE {hooks}", (before, batch))
-    others = db.changes()
-    db.execute("DELETE FROM injection WHERE id IN (SELECT id FROM injection WHERE at < ? LIMIT ?)", (before, batch))
-    return deleted, others + db.changes()
+    for table in OF_HOOKS:
+        db.execute(f"DELETE FROM {table} WHERE at < ?", (before,))
+    return deleted
 
 
-class Cursor(Record):
-    """How far events were exported to an OTLP destination. Times in ms since the epoch."""
-
-    __slots__ = (
-        "destination", "endpoint", "error", "exported", "exported_at", "failed_at", "failures", "next_try_at",
-        "reached", "rejected", "signal", "totals",
-    )  # fmt: skip
-
-    destination: str
-    """Fingerprint of the signal and the endpoint."""
-    signal: str
-    """`logs` or `traces`."""
-    endpoint: str
-    reached: int
-    """Number of the last event that need not be sent again, 0 at the start."""
-    exported: int
-    rejected: int
-    totals: str
-    exported_at: int | None
-    failures: int
-    """Failed attempts since the last success."""
-    error: str
-    failed_at: int | None
-    next_try_at: int
+def cursors(db: apsw.Connection) -> list[dict[str, Any]]:
+    """How far events were exported to each OTLP destination (`otel.export.Cursor`), by signal and endpoint."""
+    return fetch_dicts(db, "SELECT * FROM export_cursor ORDER BY signal, endpoint", ())
 
 
-def new_cursor(destination: str, signal: str, endpoint: str) -> Cursor:
-    """The cursor of a destination to which nothing was sent."""
-    return Cursor(
-        destination=destination, signal=signal, endpoint=endpoint, reached=0, exported=0, rejected=0, totals="",
-        exported_at=None, failures=0, error="", failed_at=None, next_try_at=0,
-    )  # fmt: skip
-
-
-def cursors(db: apsw.Connection) -> list[Cursor]:
-    """All cursors, by signal and endpoint."""
-    return fetch(db, "SELECT * FROM export_cursor ORDER BY signal, endpoint", (), Cursor)
-
-
-def save_cursor(db: apsw.Connection, cursor: Cursor) -> None:
+def save_cursor(db: apsw.Connection, cursor: dict[str, Any]) -> None:
     """Store a cursor, inside the caller's transaction."""
-    names = Cursor.__slots__
-    values = [getattr(cursor, name) for name in names]
-    db.execute(f"INSERT OR REPLACE INTO export_cursor ({', '.join(names)}) VALUES ({marks(names)})", values)
+    columns = f"({', '.join(cursor)}) VALUES ({marks(cursor)})"
+    db.execute(f"INSERT OR REPLACE INTO export_cursor {columns}", tuple(cursor.values()))
 
 
 def next_batch(db: apsw.Connection, after: int, upto: int, most: int, most_bytes: int) -> tuple[list[Event], int]:
@@ -159,7 +122,7 @@ def next_batch(db: apsw.Connection, after: int, upto: int, most: int, most_bytes
     return kept, after
 
 
-class Called(Record):
+class Called:
     """Calls of a client's hook for an event. Times in ms; `count` and `faults` since a given time."""
 
     __slots__ = ("agent", "count", "event", "faults", "last")

@@ -147,25 +147,24 @@ class LocalCandidates:
         return found
 
     def _lexical(self, match: str, filters: Filters, limit: int, rows: RowFilter | None) -> dict[int, float]:
-        codes = _codes(filters)  # `+rowid` keeps FTS5 from looking up each row
-        where = "" if len(codes) == len(COLLECTIONS) else f" AND {_in_collections('+rowid', codes)}"
-        parameters: tuple[int, ...] = ()
-        if len(codes) == 1:
-            where = " AND rowid BETWEEN ? AND ?"
-            parameters = row_range(NAME_OF[codes[0]])
+        codes, where = _codes(filters), ""
+        if len(codes) == 1:  # FTS5 skips all other rows
+            where = " AND rowid BETWEEN {} AND {}".format(*row_range(NAME_OF[codes[0]]))
+        elif len(codes) < len(COLLECTIONS):  # `+rowid` keeps FTS5 from looking up each row
+            where = f" AND {_in_collections('+rowid', codes)}"
         if rows is not None:
-            best = rows.first(lambda wide: self._scored(where, parameters, match, wide), limit)
+            best = rows.first(lambda wide: self._scored(where, match, wide), limit)
             if best is not None:
                 return best
             where += rows.where("+rowid")
-        return self._scored(where, parameters, match, limit)
+        return self._scored(where, match, limit)
 
-    def _scored(self, where: str, parameters: Sequence[Any], match: str, limit: int) -> dict[int, float]:
+    def _scored(self, where: str, match: str, limit: int) -> dict[int, float]:
         weights = f"1.0, {CONTEXT_WEIGHT}, 1.0"  # text, context, parts of identifiers
         rows = self._db.execute(
             f"SELECT rowid, -bm25(lexicon, {weights}) AS score FROM lexicon WHERE lexicon MATCH ?{where}"
             " ORDER BY score DESC LIMIT ?",
-            (match, *parameters, limit),
+            (match, limit),
         )
         return {int(rowid): max(float(score), 0.0) for rowid, score in rows}
 

@@ -16,7 +16,7 @@ from core.errors import Failure, explained, os_failure
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence, Sized
-    from typing import Any, Self, TypeVar
+    from typing import Any, TypeVar
 
     R = TypeVar("R")
 
@@ -242,10 +242,24 @@ def too_new(what: str, version: int) -> Failure:
 
 def as_failure(error: apsw.Error | OSError) -> Failure:
     """The Failure for an error of SQLite, or of the system at the home's files."""
-    where = path()
+    where, code = path(), "STORE_UNREADABLE"
     if isinstance(error, OSError):
         return os_failure(error, "STORE", files.home())
-    return explained(_store_code(error, where), where, error)
+    if isinstance(error, apsw.FullError):
+        code = "STORE_FULL"
+    elif isinstance(error, (apsw.NotADBError, apsw.CorruptError)):
+        code = "STORE_DAMAGED"
+    elif isinstance(error, (apsw.BusyError, apsw.LockedError)):
+        code = "STORE_BUSY"
+    elif isinstance(error, (apsw.ReadOnlyError, apsw.AuthError)):
+        code = "STORE_READ_ONLY"
+    elif isinstance(error, apsw.SQLError) and str(error).startswith("no such "):
+        code = "STORE_FOREIGN"
+    elif isinstance(error, (apsw.CantOpenError, apsw.PermissionsError)) and not os.access(files.home(), os.W_OK):
+        code = "STORE_READ_ONLY" if os.path.isfile(where) else code
+    elif isinstance(error, apsw.IOError) and not os.path.isdir(where):
+        code = "STORE_IO"
+    return explained(code, where, error)
 
 
 def _connect(where: str, busy_ms: int) -> apsw.Connection:
@@ -316,42 +330,11 @@ def _refuse_foreign(db: apsw.Connection, where: str) -> None:
         raise explained("STORE_FOREIGN", where)
 
 
-def _store_code(error: apsw.Error, where: str) -> str:
-    """The code of `core.errors.ERRORS` for an error of SQLite."""
-    for kinds, code in (
-        ((apsw.FullError,), "STORE_FULL"),
-        ((apsw.NotADBError, apsw.CorruptError), "STORE_DAMAGED"),
-        ((apsw.BusyError, apsw.LockedError), "STORE_BUSY"),
-        ((apsw.ReadOnlyError, apsw.AuthError), "STORE_READ_ONLY"),
-    ):
-        if isinstance(error, kinds):
-            return code
-    if isinstance(error, apsw.SQLError) and str(error).startswith("no such "):
-        return "STORE_FOREIGN"
-    if isinstance(error, (apsw.CantOpenError, apsw.PermissionsError)) and os.path.isfile(where):
-        return "STORE_UNREADABLE" if os.access(files.home(), os.W_OK) else "STORE_READ_ONLY"
-    return "STORE_IO" if isinstance(error, apsw.IOError) and not os.path.isdir(where) else "STORE_UNREADABLE"
-
-
 # Rows: mapped by column name, numbered by collection; terms as FTS5 reads them
 
 
-class Record:
-    """Base of records: a subclass lists its fields in `__slots__`, and is made from them by name."""
-
-    __slots__: tuple[str, ...] = ()
-
-    def __init__(self, **values: Any) -> None:
-        for name in self.__slots__:
-            setattr(self, name, values[name])
-
-    def changed(self, **values: Any) -> Self:
-        """A copy with some fields changed."""
-        return type(self)(**{name: getattr(self, name) for name in self.__slots__} | values)
-
-
 def fetch(db: apsw.Connection, sql: str, values: Sequence[Any], record: Callable[..., R]) -> list[R]:
-    """The rows of a query; `record`, a `Record` or a function, is called with the columns by name."""
+    """The rows of a query; `record` is called with the columns by name."""
     cursor = db.execute(sql, values)
     names: list[str] = []
     records = []

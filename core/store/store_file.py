@@ -22,10 +22,6 @@ def contents(db: apsw.Connection, *, now: int) -> dict[str, Any]:
     with reported():
         size, free = sizes(db)
         spaces = dict(db.execute("SELECT name, (SELECT count(*) FROM vector WHERE space = code) FROM vector_space"))
-        last: list[dict[str, Any]] = fetch_dicts(db, newest, ())
-        for event in last:
-            event["ts"] = clock.iso(event["ts"])
-            event["success"] = bool(event["success"])
         return {
             "schema": sqlite.schema_of(db),
             "counts": counts(db),
@@ -37,7 +33,10 @@ def contents(db: apsw.Connection, *, now: int) -> dict[str, Any]:
             "events": {
                 "total": int(db.execute("SELECT count(*) FROM event").get),
                 "errors24h": int(db.execute(errors, (now - clock.DAY_MS,)).get),
-                "last": last,
+                "last": [
+                    {**event, "ts": clock.iso(event["ts"]), "success": bool(event["success"])}
+                    for event in fetch_dicts(db, newest, ())
+                ],
             },
         }  # fmt: skip
 
