@@ -409,7 +409,7 @@ def admit_again(db: apsw.Connection, session: str, source: str, *, now: int, vec
         forgotten.bring_back(db, session)
         for number in forgotten.hidden_calls(db, session):
             forgotten.bring_back(db, session, number)
-        found = [documents.by_id(db, identifier) for identifier in documents.forgotten_of_session(db, session)]
+        found = [documents.by_id(db, name) for _, name in documents.of_session(db, session, forgotten=True)]
         _hide(db, [*filter(None, found)], now=now, vectors=vectors, undo=True)
         forgotten.admit_again(db, session, source)
 

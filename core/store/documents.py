@@ -188,17 +188,11 @@ def ids_beginning(db: apsw.Connection, start: str, most: int) -> list[str]:
     return [str(row[0]) for row in db.execute(query, (start, start + "\U0010ffff", most))]
 
 
-def of_session(db: apsw.Connection, session: str) -> list[tuple[int, str]]:
-    """Rows and ids of a session's turns and observations, without forgotten ones."""
-    where = "session_id = ? AND session_id <> '' AND forgotten_at IS NULL"
-    rows = db.execute(f"SELECT rowid, id FROM document WHERE {where}", (session,))
-    return [(int(row), str(identifier)) for row, identifier in rows]
-
-
-def forgotten_of_session(db: apsw.Connection, session: str) -> list[str]:
-    """The ids of a session's turns and observations that were forgotten but not purged, oldest first."""
-    where = "session_id = ? AND session_id <> '' AND forgotten_at IS NOT NULL AND text <> ''"
-    return [str(row[0]) for row in db.execute(f"SELECT id FROM document WHERE {where} ORDER BY rowid", (session,))]
+def of_session(db: apsw.Connection, session: str, *, forgotten: bool = False) -> list[tuple[int, str]]:
+    """Rows and ids of a session's turns and observations, oldest first; or those that are forgotten but not purged."""
+    which = "NOT NULL AND text <> ''" if forgotten else "NULL"
+    where = f"session_id = ? AND session_id <> '' AND forgotten_at IS {which}"
+    return list(db.execute(f"SELECT rowid, id FROM document WHERE {where} ORDER BY rowid", (session,)))
 
 
 def beginnings(db: apsw.Connection, identifiers: Sequence[str], characters: int) -> dict[str, str]:

@@ -7,7 +7,6 @@ time after its remote was renamed, the folder was moved, or a worktree was remov
 from __future__ import annotations
 
 import os
-from stat import S_ISREG
 
 from core import TYPE_CHECKING, json_text
 from core.project import folder_of, name_of, name_of_url, without_host
@@ -59,14 +58,11 @@ def known(db: apsw.Connection, cwd: str) -> Known:
 
 def _made_at(folder: str) -> int:
     """When a repository was made in this place: git writes these files once. 0 if it did not write them."""
-    for path in (folder + "/.git", folder + "/.git/description"):
-        try:
-            about = os.lstat(path)
-        except OSError:
-            continue
-        if S_ISREG(about.st_mode):
-            return about.st_mtime_ns
-    return 0
+    git = folder + "/.git"
+    try:
+        return os.stat(git if os.path.isfile(git) else git + "/description").st_mtime_ns
+    except OSError:
+        return 0
 
 
 def note(db: apsw.Connection, cwd: str) -> Known:
