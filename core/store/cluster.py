@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections import Counter
 from math import log
 from urllib.parse import urlsplit
 
@@ -29,8 +30,8 @@ if TYPE_CHECKING:
 
     Row = dict[str, Any]
     """A document as the server has it."""
-    Search = tuple[str, list[str], Row]
-    """A collection, the terms that are searched for (none for vectors), and the server's parameters."""
+    Search = tuple[str, Row]
+    """The term whose documents are counted ("" for none), and the server's parameters."""
 
 COLLECTIONS = {"observations": "memory_observations", "episodes": "episodes", "knowledge": "system_knowledge"}
 """Our names, and those on the server without the prefix."""
@@ -138,19 +139,6 @@ class SearchClient:
                 raise refusal(self.nodes, int(result["code"]), str(result["error"]))
         return results
 
-    def documents(self, ids_by_collection: Mapping[str, Sequence[str]]) -> list[tuple[str, Row]]:
-        """Fetch documents by collection (without the prefix) and id. Missing ones are left out."""
-        documents: list[tuple[str, Row]] = []
-        searches = []
-        for collection, ids in ids_by_collection.items():
-            quoted = [f"`{document_id}`" for document_id in ids if "`" not in document_id]  # a filter cannot quote it
-            for start in range(0, len(quoted), PAGE):
-                by_id = f"id:=[{','.join(quoted[start : start + PAGE])}]"
-                searches.append({"collection": collection, "q": "*", "filter_by": by_id, "per_page": PAGE})
-        for search, answer in zip(searches, self.multi_search(searches), strict=True):
-            documents += [(str(search["collection"]), hit["document"]) for hit in answer["hits"]]
-        return documents
-
     def _post(self, path: str, body: bytes) -> tuple[int, bytes]:
         """Status and body of the first answer without a server error."""
         import http.client
@@ -200,18 +188,22 @@ class ClusterSource(LocalCandidates):
         """The best `lexical` documents by the words they contain, and the `semantic` nearest to the vector."""
         by_key = _terms_by_key(terms)
         searches = _searches(list(by_key), vector, filters, min(semantic, PAGE))
-        answers = self._client.multi_search(
-            [{**parameters, "collection": COLLECTIONS[name]} for name, _, parameters in searches]
-        )
-        sizes: dict[str, int] = {}
-        for (name, some, parameters), answer in zip(searches, answers, strict=True):
-            sizes[name] = int(answer["out_of"])
-            if len(some) == 1 and "filter_by" not in parameters:
-                self._counts[some[0]] = self._counts.get(some[0], 0) + int(answer["found"])
-        self._size = sum(sizes.values())
+        answers = self._client.multi_search([search for _, search in searches])
         ours = {remote: name for name, remote in COLLECTIONS.items()}
-        rows = self._client.documents(self._choose(searches, answers, lexical, semantic))
-        self._copy([(document_from_row(row, ours[remote]), vector_of(row)) for remote, row in rows], filters)
+        sizes: dict[str, int] = {}
+        rows: dict[tuple[str, str], Row] = {}
+        times: Counter[tuple[str, str]] = Counter()  # how often a document was found: the more terms, the better
+        for (counted, search), answer in zip(searches, answers, strict=True):
+            sizes[search["collection"]] = int(answer["out_of"])
+            if counted:
+                self._counts[counted] = self._counts.get(counted, 0) + int(answer["found"])
+            for hit in answer["hits"]:
+                place = ours[search["collection"]], str(hit["document"]["id"])
+                rows[place] = hit["document"]
+                times[place] += 1
+        self._size = sum(sizes.values())
+        chosen = [(name, rows[name, identifier]) for (name, identifier), _ in times.most_common(lexical + semantic)]
+        self._copy([(document_from_row(row, name), vector_of(row)) for name, row in chosen], filters)
         scores = {int(rowid): 0.0 for (rowid,) in self._db.execute("SELECT rowid FROM document")}
         for key, term in by_key.items():
             found = self._scored("", quoted(term), -1)
@@ -230,30 +222,6 @@ class ClusterSource(LocalCandidates):
     def size(self) -> int:
         """How many documents the searched collections hold; known after `candidates`."""
         return self._size
-
-    def _choose(
-        self, searches: Sequence[Search], answers: Sequence[Row], lexical: int, semantic: int
-    ) -> dict[str, list[str]]:
-        """The ids of the documents to fetch, by the server's collection: the best by weight and the nearest."""
-        weights: dict[tuple[str, str], float] = {}
-        distances: dict[tuple[str, str], float] = {}
-        for (name, terms, _), answer in zip(searches, answers, strict=True):
-            weight = sum(map(self._idf, terms))
-            for hit in answer.get("hits", ()):
-                key = COLLECTIONS[name], str(hit["document"]["id"])
-                if "vector_distance" in hit:
-                    distances[key] = float(hit["vector_distance"])
-                elif len(terms) == 1:
-                    weights[key] = weights.get(key, 0.0) + weight
-                else:
-                    share = int(hit["text_match_info"]["tokens_matched"]) / len(terms)
-                    weights[key] = max(weights.get(key, 0.0), weight * share)
-        best = sorted(weights, key=weights.__getitem__, reverse=True)[:lexical]
-        nearest = sorted(distances, key=distances.__getitem__)[:semantic]
-        chosen: dict[str, list[str]] = {}
-        for collection, document_id in dict.fromkeys([*best, *nearest]):
-            chosen.setdefault(collection, []).append(document_id)
-        return chosen
 
     def _copy(self, found: Sequence[tuple[Document, bytes]], filters: Filters) -> None:
         """Copy documents and their vectors, in the order of time, with the unpushed changes applied."""
@@ -357,7 +325,7 @@ def _terms_by_key(terms: Sequence[str]) -> dict[str, str]:
 
 
 def _searches(keys: list[str], vector: bytes, filters: Filters, near: int) -> list[Search]:
-    """In each collection, a search for each term, for all terms together, and for the nearest vectors.
+    """In each collection, a search for the nearest vectors, for all terms together, and for each term.
 
     A term needs a search of its own, since the server drops terms from the end of a query that has too few hits.
     """
@@ -365,21 +333,23 @@ def _searches(keys: list[str], vector: bytes, filters: Filters, near: int) -> li
         "query_by": "lexicon,lexicon_context", "num_typos": 0, "prefix": False, "typo_tokens_threshold": 0,
         "split_join_tokens": "off", "prioritize_exact_match": False, "enable_overrides": False,
         "highlight_fields": "none", "highlight_full_fields": "none", "enable_highlight_v1": False,
-        "include_fields": "id", "sort_by": "_text_match:desc,terms:asc", "drop_tokens_threshold": PAGE,
+        "sort_by": "_text_match:desc,terms:asc", "drop_tokens_threshold": PAGE, "per_page": 50,
     }  # fmt: skip
-    queries = [[key] for key in keys] + ([keys] if len(keys) > 1 else [])
     narrowed = _filter(filters)
     searches: list[Search] = []
     for name in filters.get("collections", ()) or CODES:
-        for some in queries:
-            parameters = {**text_search, "q": " ".join(f'"{key}"' if " " in key else key for key in some)}
-            if narrowed and len(some) == 1:  # count the documents without the filter: it must not change the score
-                searches.append((name, some, {**parameters, "per_page": 0}))
-            searches.append((name, some, {**parameters, "per_page": 100, **narrowed}))
+        remote = {"collection": COLLECTIONS[name], "exclude_fields": "lexicon,lexicon_context"}
+        of_collection = {**text_search, **remote}
         if vector:
-            nearest = f"embedding:({vector_numbers(vector)}, k:{near})"
-            parameters = {"q": "*", "vector_query": nearest, "per_page": near, "include_fields": "id"}
-            searches.append((name, [], {**parameters, **narrowed}))
+            nearest = {"q": "*", "vector_query": f"embedding:({vector_numbers(vector)}, k:{near})", "per_page": near}
+            searches.append(("", {**remote, **nearest, **narrowed}))
+        texts = {key: f'"{key}"' if " " in key else key for key in keys}
+        if texts:
+            searches.append(("", {**of_collection, "q": " ".join(texts.values()), **narrowed}))
+        for key, text in texts.items():
+            searches.append(("" if narrowed else key, {**of_collection, "q": text, **narrowed}))
+            if narrowed:  # count the documents without the filter: it must not change the score
+                searches.append((key, {**of_collection, "q": text, "per_page": 0}))
     return searches
 
 
