@@ -1,7 +1,6 @@
-"""Backup and restore: one tar file with a copy of the store, the small files of the home, and a manifest of hashes."""
+"""Backup and restore: one tar file with a copy of the store, the small files of the home, and a manifest of them."""
 
 import gzip
-import hashlib
 import io
 import json
 import os
@@ -12,7 +11,7 @@ import tarfile
 import time
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from glob import escape, glob
 from typing import IO, Any
 
@@ -37,9 +36,7 @@ def write(target: str, *, force: bool) -> dict[str, Any]:
         raise Failure("BACKUP_IN_HOME", f"{path} is in {home} and would be lost with it", "name a file outside it")
     if not os.path.isdir(folder):
         raise Failure("BACKUP_NO_FOLDER", f"there is no folder {folder}", "create the folder, or name another file")
-    if os.path.exists(path) and not os.path.isfile(path):
-        raise Failure("BACKUP_EXISTS", f"{path} is not a file", "name another file")
-    if os.path.exists(path) and not force:
+    if os.path.exists(path) and not (force and os.path.isfile(path)):
         raise Failure("BACKUP_EXISTS", f"{path} already exists", "name another file, or overwrite it with --force")
     if not os.path.exists(sqlite.path()) and not any(_members(home)):
         raise Failure("BACKUP_EMPTY", f"{home} is empty", "set JOELCLAW_HOME if your memory is elsewhere")
@@ -99,9 +96,8 @@ def is_kept(name: str) -> bool:
 def leftovers(path: str = "") -> list[str]:
     """What killed backups and restores left next to `path`, or next to this home."""
     place = path or os.path.realpath(files.home())
-    # 0.2.0 wrote files there, one of them with SQLite's journal
-    form = re.compile(re.escape(place) + r"\.(?:\w+\.)?(\d+)\.\d+\.tmp(?:-journal)?")
-    matches = (form.fullmatch(found) for found in sorted(glob(escape(place) + ".*.tmp*")))
+    form = re.compile(re.escape(place) + r"\.\w+\.(\d+)\.\d+\.tmp")
+    matches = (form.fullmatch(found) for found in sorted(glob(escape(place) + ".*.tmp")))
     return [match[0] for match in matches if match and not _is_running(int(match[1]))]
 
 
@@ -110,7 +106,6 @@ def sweep(path: str = "") -> int:
     found = leftovers(path)
     for left in found:
         shutil.rmtree(left, ignore_errors=True)
-        files.remove(left)
     return len(found)
 
 
@@ -150,11 +145,9 @@ def _write_tar(home: str, path: str, store: str) -> dict[str, Any]:
         with tarfile.open(fileobj=file, mode="w:gz", compresslevel=1, format=tarfile.PAX_FORMAT) as tar:
             for name in _members(home):
                 path = os.path.join(home, name)
-                try:
+                with suppress(FileNotFoundError):  # a session was cleared meanwhile, or the spool emptied
                     data, changed = files.read_file(path), os.stat(path).st_mtime
-                except FileNotFoundError:  # a session was cleared meanwhile, or the spool emptied
-                    continue
-                members.append(_add(tar, name, io.BytesIO(data), changed))
+                    members.append(_add(tar, name, io.BytesIO(data), changed))
             if store_file.copy(store):
                 schema, counts = store_file.examine(store)
                 with open(store, "rb") as member:
@@ -174,14 +167,13 @@ def _new_file(path: str) -> IO[bytes]:
 
 
 def _add(tar: tarfile.TarFile, name: str, file: IO[bytes], changed: float = 0) -> dict[str, Any]:
-    digest = hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]  # a file that was opened
     member = tarfile.TarInfo(name)
     member.size = file.seek(0, os.SEEK_END)
     member.mode = 0o600
     member.mtime = changed  # in s; that of a state says when the session was active
     file.seek(0)
     tar.addfile(member, file)
-    return {"name": name, "bytes": member.size, "sha256": digest}
+    return {"name": name, "bytes": member.size}
 
 
 def _members(home: str) -> Iterator[str]:
@@ -196,11 +188,11 @@ def _members(home: str) -> Iterator[str]:
 
 def _unpack(file: str, folder: str) -> dict[str, Any]:
     """Unpack a backup into an empty folder, and compare it with its manifest, which is returned."""
-    unpacked: dict[str, tuple[int, str]] = {}
+    unpacked: dict[str, int] = {}
     manifest: Any = None
     try:
         with tarfile.open(file, "r:gz") as tar:
-            while (member := tar.next()) is not None:
+            for member in tar:
                 name = member.name
                 content = tar.extractfile(member) if member.isreg() else None
                 is_known = name == MANIFEST or is_kept(name)
@@ -214,14 +206,13 @@ def _unpack(file: str, folder: str) -> dict[str, Any]:
                 files.private_folder(os.path.dirname(path))
                 with _new_file(path) as target:
                     shutil.copyfileobj(content, target, 1 << 18)
-                with open(path, "rb") as written:
-                    os.utime(path, (member.mtime, member.mtime))
-                    unpacked[name] = member.size, hashlib.file_digest(written, "sha256").hexdigest()
+                os.utime(path, (member.mtime, member.mtime))
+                unpacked[name] = member.size
         for code, name, newest in (("BACKUP_TOO_NEW", "format", FORMAT), ("STORE_TOO_NEW", "schema", sqlite.SCHEMA)):
             if int(manifest[name]) > newest:
                 message = f"the backup has {name} {manifest[name]}; this joelclaw knows {newest}"
                 raise Failure(code, message, "upgrade joelclaw, then restore; nothing was changed")
-        listed = {str(member["name"]): (member["bytes"], member["sha256"]) for member in manifest["members"]}
+        listed = {str(member["name"]): member["bytes"] for member in manifest["members"]}
         needed = ("createdAt", "joelclaw", "schema", "counts", "members")
         checked: dict[str, Any] = {name: manifest[name] for name in needed}
     except UNREADABLE as error:
@@ -238,8 +229,6 @@ def _check_target(target: str, file: str, *, force: bool) -> None:
     """Raise Failure if the target is not a home, or holds a memory and may not be replaced."""
     if not os.path.lexists(target):
         return
-    if not os.path.isdir(target):
-        raise Failure("RESTORE_NOT_EMPTY", f"{target} is not a folder", "name a folder, which need not exist yet")
     names = sorted(os.listdir(target))
     again = f"joelclaw restore {shlex.quote(file)}"
     if foreign := [name for name in names if not files.is_in_homes(name)]:
@@ -260,10 +249,8 @@ def _replace(staging: str, target: str) -> list[str]:
     try:
         os.rename(staging, target)
     except OSError as error:  # a hook has made a home there in the meantime
-        message = f"{target} cannot be replaced: {error.strerror}; the previous home is in {aside or target}"
-        back = f"rm -r {shlex.quote(target)}; mv {shlex.quote(aside)} {shlex.quote(target)}"
-        fix = f"stop the running agents, then: {back if aside else 'run this again'}"
-        raise Failure("RESTORE_BUSY", message, fix) from None
+        fix = f"stop the running agents, move {aside or target} back to {target}, and run this again"
+        raise Failure("RESTORE_BUSY", f"{target} cannot be replaced: {error.strerror}", fix) from None
     return [aside] if aside else []
 
 
