@@ -140,7 +140,7 @@ def test_an_earlier_summary_is_updated(run: Run, tmp_path: Path, model: Any) -> 
     (prompt,) = prompts(tmp_path)
     assert prompt.count(" begins =====") == 2 and "Earlier goal." in prompt and "old.py" not in prompt
     quoted = run(*words).result["summary"]
-    assert "- Earlier goal." in quoted and quoted.index("Earlier goal.") < quoted.index("Go on with step 2.")
+    assert "Earlier goal." in quoted and quoted.index("Earlier goal.") < quoted.index("Go on with step 2.")
 
 
 def test_a_split_turn_has_two_summaries(run: Run, tmp_path: Path, model: Any) -> None:
@@ -176,7 +176,7 @@ def test_a_split_turn_has_two_summaries(run: Run, tmp_path: Path, model: Any) ->
     mixed = run(*words, "--command", model("print(REPLY if number == 2 else 'I would rather not.')")).result
     assert mixed["source"] == "extractive" and mixed["fallback"]["part"] == "turn"
     assert [part["source"] for part in mixed["parts"]] == ["model", "extractive"]
-    assert mixed["summary"].startswith(f"*{summary.MARK} in one part")
+    assert mixed["summary"].startswith(f"*{summary.MARK}")
 
 
 @pytest.mark.parametrize(("code", "reason"), [

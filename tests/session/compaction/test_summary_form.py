@@ -156,13 +156,13 @@ def test_an_earlier_summary_gets_half_of_the_space() -> None:
     earlier = "## Goal\nImport a day.\n\n## Progress\n### Done\n- [x] Step 1.\n\n## Critical Context\n- `make lint`"
     quoted = lines(user("Import a day."), agent("make lint"), previous=earlier)
     assert quoted == {
-        Section.GOAL: ["- Import a day."],
+        Section.GOAL: ["Import a day.", "- Import a day."],
         Section.DONE: ["- [x] Step 1."],
         Section.CONTEXT: ["- `make lint`"],
     }
     assert lines(previous="Figures first.\nThe rest is talk.")[Section.CONTEXT] == [
-        "- Figures first.",
-        "- The rest is talk.",
+        "Figures first.",
+        "The rest is talk.",
     ]
 
 
