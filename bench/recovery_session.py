@@ -18,7 +18,6 @@ import clients
 from clients import content
 from clients.content import parse_timestamp
 from core import project
-from session.compaction import session_tree
 
 if TYPE_CHECKING:
     from clients.entries import Entry
@@ -94,7 +93,7 @@ class Session:
 
     def __post_init__(self) -> None:
         self.lines = _read(self.path)
-        parsed = (session_tree.parsed(line) for line in self.lines)
+        parsed = (content.parsed(line) for line in self.lines)
         self.records = [record if isinstance(record, dict) else {} for record in parsed]
         client = clients.detect(self.records[:_FIRST_LINES])
         if not client:

@@ -32,13 +32,6 @@ class Limits(NamedTuple):
     reserve: int  # kept free for the answer
 
 
-class CutPoint(NamedTuple):
-    """Indices into nodes."""
-
-    first_kept: int
-    turn_start: int  # of the turn that the cut splits, -1 if it splits none
-
-
 class Preparation(NamedTuple):
     """A prepared compaction: the nodes of whole turns that are dropped, and the beginning of a split turn."""
 
@@ -154,11 +147,14 @@ def context_size(transcript: Transcript) -> ContextTokens:
     return ContextTokens(estimated, 0, estimated, stale)
 
 
-def find_cut(nodes: Sequence[Node], start: int, keep_recent: int) -> CutPoint:
-    """The cut at or after `start`, the first node that may be summarised, that keeps about `keep_recent` tokens."""
+def find_cut(nodes: Sequence[Node], start: int, keep_recent: int) -> tuple[int, int]:
+    """The cut at or after `start`, the first node that may be summarised, that keeps about `keep_recent` tokens.
+
+    Returns the indices of the first kept node and of the beginning of the turn that the cut splits, -1 for none.
+    """
     points = [index for index in range(start, len(nodes)) if nodes[index].can_cut]
     if not points:
-        return CutPoint(start, -1)
+        return start, -1
     cut, kept = points[0], 0
     for index in range(len(nodes) - 1, start - 1, -1):
         size = session_tree.tokens(nodes[index])
@@ -170,12 +166,9 @@ def find_cut(nodes: Sequence[Node], start: int, keep_recent: int) -> CutPoint:
             break
     while cut > start and nodes[cut - 1].role is None and nodes[cut - 1].head.kind != "compaction":
         cut -= 1  # bookkeeping stays with what follows it
-    return CutPoint(cut, -1 if nodes[cut].starts_turn else turn_start(nodes, cut, start))
-
-
-def turn_start(nodes: Sequence[Node], index: int, start: int) -> int:
-    """The node at or before `index` that began its turn, -1 if none from `start` on did."""
-    return next((at for at in range(index, start - 1, -1) if nodes[at].starts_turn), -1)
+    # The node at or before the cut that began its turn.
+    turn = next((at for at in range(cut, start - 1, -1) if nodes[at].starts_turn), -1)
+    return cut, -1 if turn == cut else turn
 
 
 def _ends_in_failed_attempt(nodes: Sequence[Node]) -> bool:

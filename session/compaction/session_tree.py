@@ -4,7 +4,6 @@ Tokens are estimated as pi does, four characters each as JavaScript counts them:
 where pi's falls.
 """
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
@@ -13,7 +12,7 @@ from typing import Any, Literal
 import orjson
 
 import clients
-from clients.content import IMAGE_CHARS, OURS, as_object, as_objects, as_text
+from clients.content import IMAGE_CHARS, OURS, as_object, as_objects, as_text, parsed
 from clients.entries import Entry
 from core import files
 from core.errors import Failure, usage
@@ -153,19 +152,6 @@ def unknown_entry(path: str, identifier: str) -> Failure:
     return usage("ENTRY_UNKNOWN", f"{path} has no entry {identifier[:80]!r}", fix)
 
 
-def parsed(data: bytes) -> Any:
-    """The JSON value of a line, or None. Half a surrogate pair and bytes that are no UTF-8 are replaced."""
-    try:
-        return orjson.loads(data)
-    except orjson.JSONDecodeError:
-        pass
-    try:
-        plain = json.dumps(json.loads(data.decode("utf-8", "replace")), ensure_ascii=False)
-        return orjson.loads(plain.encode("utf-8", "replace"))
-    except (ValueError, RecursionError):
-        return None
-
-
 def spoken(nodes: Iterable[Node]) -> list[Node]:
     """The nodes that a summary may show: messages, but not those of ours."""
     said = [node for node in nodes if node.role not in (None, "system")]
@@ -213,7 +199,7 @@ def _values(path: str) -> tuple[list[dict[str, Any]], list[str]]:
         with open(files.open_file(path), "rb") as file:
             for number, line in enumerate(file, 1):
                 value = parsed(line)
-                if isinstance(value, dict):
+                if value is not None:
                     values.append(value)
                 elif not line.isspace():
                     problems.append(f"line {number} is not a JSON object")

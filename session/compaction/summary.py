@@ -146,7 +146,8 @@ def _earlier(summary: str, room: int) -> dict[str, str]:
         parsed = {Section.CONTEXT: text}
     kept = {}
     for name, body in parsed.items():
-        lines = [clip(shown(line), 600) for line in body.splitlines() if not line.startswith(f"*{MARK}")]
+        lines = [clip(shown(line), 600) for line in body.splitlines()]
+        lines = [line for line in lines if not (HEADING.match(line) or line.startswith(f"*{MARK}"))]
         kept[name] = "\n".join(_newest(reversed(lines), room // len(parsed)))
     return kept
 
