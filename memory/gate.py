@@ -183,19 +183,11 @@ def _judge_talk(lower: str) -> tuple[str, float, str] | None:
     if begins_with(lower, _PLANS) and not lower.startswith("let me know"):
         verdict = "hold" if len(lower) > 240 else "discard"  # a long text may contain a fact
         return verdict, 0.8, "announces a step and states no fact"
-    rest = _after_acknowledgement(lower)
-    if rest is None:
-        return None
-    is_bare = width(rest.strip(_PAUSES + " ")) < MIN_WIDTH
-    return ("discard", 0.85, "an acknowledgement") if is_bare else ("hold", 0.7, "opens as an acknowledgement")
-
-
-def _after_acknowledgement(lower: str) -> str | None:
-    """The text behind an opening acknowledgement; None if there is no such opening."""
     for phrase in ACKNOWLEDGEMENTS if lower.startswith(ACKNOWLEDGEMENTS) else ():
         rest = lower[len(phrase) :].lstrip(" ")
         if lower.startswith(phrase) and (not rest or rest[0] in _PAUSES):
-            return rest
+            is_bare = width(rest.strip(_PAUSES + " ")) < MIN_WIDTH
+            return ("discard", 0.85, "an acknowledgement") if is_bare else ("hold", 0.7, "opens as an acknowledgement")
     return None
 
 

@@ -6,6 +6,8 @@ Other kinds of documents (sections of files, imported lines) use its steps.
 
 from __future__ import annotations
 
+from itertools import count
+
 from core import TYPE_CHECKING, clock, words
 from core.errors import usage
 from core.project import same as same_project
@@ -82,19 +84,17 @@ def compose(draft: Draft, redacted: list[str], *, now: int) -> Document:
     verdict = gate.judge(text)
     if draft.by_hand and verdict["fallback"]:
         verdict = {**verdict, "verdict": "allow", "confidence": 1.0, "reason": BY_HAND}
-    document = documents.blank("observations", clock.uuid7(), verdict["text"] or clean_text(""), now)
-    document["tags"] = clean_tags(draft.tags, redacted)
-    document["source"] = clean_name(draft.source, redacted)
-    document["session_id"] = clean_name(draft.session, redacted)
-    document["project"] = clean_name(draft.project, redacted)
-    document["path"] = clean_name(draft.written_in, redacted) if is_global(document) else ""
-    document["observation_type"] = "observation_text"
+    document: Document = {
+        **documents.blank("observations", clock.uuid7(), verdict["text"] or clean_text(""), now),
+        "tags": clean_tags(draft.tags, redacted), "source": clean_name(draft.source, redacted),
+        "session_id": clean_name(draft.session, redacted), "project": clean_name(draft.project, redacted),
+        "observation_type": "observation_text", "write_verdict": verdict["verdict"],
+        "write_confidence": verdict["confidence"], "write_reason": verdict["reason"], "write_gate_version": "v1",
+        "write_gate_fallback": verdict["fallback"],
+    }  # fmt: skip
+    if is_global(document):
+        document["path"] = clean_name(draft.written_in, redacted)
     set_category(document, clean_name(draft.category, redacted), verdict["category"])
-    document["write_verdict"] = verdict["verdict"]
-    document["write_confidence"] = verdict["confidence"]
-    document["write_reason"] = verdict["reason"]
-    document["write_gate_version"] = "v1"
-    document["write_gate_fallback"] = verdict["fallback"]
     set_fingerprint(document)
     return document
 
@@ -150,10 +150,8 @@ def set_category(document: Document, given: str, annotated: str) -> None:
 
     An annotation beats the default category, which callers give without thinking.
     """
-    category, confidence, source = "", 0.0, ""
-    if given and not (annotated and given == DEFAULT_CATEGORY):
-        category, confidence, source = resolve_category(given), 1.0, "flag"
-    elif annotated:
+    category, confidence, source = resolve_category(given), 1.0, "flag"
+    if annotated and given in ("", DEFAULT_CATEGORY):
         category, confidence, source = resolve_category(annotated), 0.9, "annotation"
     if not category:
         category, confidence, source = gate.classify(document["text"])
@@ -236,18 +234,17 @@ def is_global(document: Document) -> bool:
 def write_task(db: apsw.Connection, draft: Draft, *, now: int, vectors: bool) -> str:
     """Write a session's current task into its task memory, keeping its earlier tasks; returns the memory's id.
 
-    A session has a single task memory, which the draft's last tag marks. The ids follow from the session's, so that a
+    A session has a single task memory. The ids follow from the session's, so that a
     process that was killed finds its memory again. After the user forgot a task memory, the next is created.
     """
     with sqlite.transaction(db):
-        session, number, is_current = clean_name(draft.session, []), 0, False
-        while not is_current:
-            number += 1
+        session = clean_name(draft.session, [])
+        for number in count(1):
             digits = words.fingerprint(f"session-task\0{session}\0{number}")
             identifier = f"{digits[:8]}-{digits[8:12]}-8{digits[13:16]}-a{digits[17:20]}-{digits[20:]}"
             older = documents.by_id(db, identifier)
-            is_gone = older is not None and (older["forgotten_at"] is not None or bool(older["superseded_by"]))
-            is_current = older is None or (draft.tags[-1] in older["tags"] and not is_gone)
+            if older is None or not (older["forgotten_at"] is not None or older["superseded_by"]):
+                break
         if older is not None:
             draft.text = _with_earlier(draft.text, older["text"])
         document = compose(draft, [], now=now)
