@@ -4,7 +4,9 @@ An episode is an archived message: a prompt, or a text of the agent. In a sessio
 in any other session part of a conversation.
 
 1. candidates: the best by words (BM25) and by meaning (cosine of static vectors), from the store or the cluster
-2. a score of each, 0 to 1, so that it means the same for every query and backend: see `Ranking._score`
+2. a score of each, 0 to 1, so that it means the same for every query and backend:
+   raw = words + meaning · (1 - words)
+   score = (raw · stage, averaged with the words of the segment around it) · time · project · boost · coverage
 3. conclusions: the message that ends a turn comes before its prompt and the steps to it
 
 `recall.engine` then applies `reasons_to_drop` and `restatement_factor`. Numbers without another reason were tuned on
@@ -62,23 +64,25 @@ class Ranking:
         terms: Sequence[str],
         vector: bytes,
         filters: Filters,
-        lexical: int,
-        semantic: int,
+        most_by_words: int,
+        most_by_meaning: int,
     ) -> list[Ranked]:
         """The documents that may answer the query, best first, the newest first among equals.
 
-        Candidates are the best `lexical` by the terms and the best `semantic` by the vector (b"" for none).
+        `vector` is b"" for a search by words only.
         """
-        candidates = {c["rowid"]: c for c in source.candidates(terms, vector, filters, lexical, semantic)}
+        found = source.candidates(terms, vector, filters, most_by_words, most_by_meaning)
+        candidates = {candidate["rowid"]: candidate for candidate in found}
         size = source.size()  # a cluster knows it only after the search
         smallness = SMALL_STORE / (size + SMALL_STORE)
         half = half_score(len(terms), size)
-        # The traits are read only for those that could score enough, whatever their kind.
-        scores = {
-            rowid: combined(found["bm25"], half, found["cosine"], MAX_MEANING, smallness)
-            for rowid, found in candidates.items()
-        }
+
+        def raw_score(rowid: int, max_meaning: float) -> float:
+            by_words, cosine = saturated(candidates[rowid]["bm25"], half), candidates[rowid]["cosine"]
+            return by_words + max_meaning * _similarity(cosine, smallness) * (1 - by_words)
+
         min_score = 0.05  # what scores less shares only common words with the query
+        scores = {rowid: raw_score(rowid, MAX_MEANING) for rowid in candidates}  # before the kind of document is known
         rowids = [rowid for rowid, score in scores.items() if score >= min_score]
         # Some document always contains one of the query's words. If the others are in none, it is about something else.
         missing = source.absent(self._query_terms) if rowids else 1.0
@@ -88,23 +92,16 @@ class Ranking:
         segments = _segment_scores(source, rowids, terms)
         ranked = []
         for traits in source.traits(rowids):
-            candidate = candidates[traits["rowid"]]
-            raw = combined(candidate["bm25"], half, candidate["cosine"], _max_meaning(traits, smallness), smallness)
-            boost = _boost(traits)
-            score = min(self._score(traits, raw, segments.get(traits["rowid"])) * boost, 1.0) * coverage
-            ranked.append(Ranked(score, raw, boost, traits))
+            raw = raw_score(traits["rowid"], _max_meaning(traits, smallness))
+            score, boost = raw * _stage_factor(traits), _boost(traits)
+            if around := segments.get(traits["rowid"]):
+                # A conversation spreads an answer over several messages. At work, a single message sums up the result.
+                weight = around[1] * (0.45 if is_work(traits) else 0.65)
+                score = (1 - weight) * score + weight * around[0]
+            score *= self._time_factor(traits) * self._scope.factor(traits["project"], traits["session"]) * boost
+            ranked.append(Ranked(min(score, 1.0) * coverage, raw, boost, traits))
         ranked.sort(key=lambda entry: (-entry.score, -entry.traits["confirmed_at"], entry.traits["rowid"]))
         return raise_conclusions(ranked)
-
-    def _score(self, traits: Traits, raw: float, segment: tuple[float, float] | None) -> float:
-        """The score of a document: raw × stage, averaged with its segment, × time × project."""
-        score = raw * _stage_factor(traits)
-        if segment is not None:
-            around, trust = segment
-            # A conversation spreads an answer over several messages. At work, a single message sums up the result.
-            weight = trust * (0.45 if is_work(traits) else 0.65)
-            score = (1 - weight) * score + weight * around
-        return score * self._time_factor(traits) * self._scope.factor(traits["project"], traits["session"])
 
     def newest(self, source: LocalCandidates, filters: Filters) -> list[Ranked]:
         """The newest documents, without words to look for: steps of the agent after prompts and answers."""
@@ -134,14 +131,12 @@ def saturated(bm25: float, half: float) -> float:
     return bm25 / (bm25 + half) if bm25 > 0 else 0.0
 
 
-def combined(bm25: float, half: float, cosine: float | None, max_meaning: float, smallness: float = 0.0) -> float:
-    """The probabilistic sum of words and meaning, 0 to 1; `cosine` is None without vectors."""
+def _similarity(cosine: float | None, smallness: float) -> float:
+    """A cosine as a score, 0 to 1; None (no vectors) is 0."""
     unrelated = 0.3  # the cosine below which texts have nothing in common
     # The cosine above which they say the same. In a large store, nonsense reaches .6 with some text.
     paraphrase = 0.8 - 0.2 * smallness
-    similarity = min(max(((cosine or 0.0) - unrelated) / (paraphrase - unrelated), 0.0), 1.0)
-    score = saturated(bm25, half)
-    return score + max_meaning * similarity * (1 - score)
+    return min(max(((cosine or 0.0) - unrelated) / (paraphrase - unrelated), 0.0), 1.0)
 
 
 def _max_meaning(traits: Traits, smallness: float) -> float:
@@ -213,8 +208,7 @@ def raise_conclusions(ranked: Sequence[Ranked]) -> list[Ranked]:
     equal scores, work and conclusions come first, the newest of them first.
     """
     by_row = {(entry.traits["session"], entry.traits["rowid"]): entry for entry in ranked}
-    scores: dict[int, float] = {}
-    order: dict[int, int] = {}
+    raised: list[tuple[float, int, Ranked]] = []
     for own in ranked:
         session, row, of_work = own.traits["session"], own.traits["rowid"], is_work(own.traits)
         # The rows of a session follow each other, unless another session was archived in between.
@@ -224,11 +218,12 @@ def raise_conclusions(ranked: Sequence[Ranked]) -> list[Ranked]:
             earlier.score for earlier in before
             if earlier and (of_work or earlier.traits["stage"] == "question") and own.score >= 0.8 * earlier.score
         ]  # fmt: skip
-        scores[row] = max([own.score, *concluded])
-        order[row] = row if of_work or scores[row] > own.score else 0
-    for own in ranked:
-        own.score = scores[own.traits["rowid"]]
-    return sorted(ranked, key=lambda entry: (-entry.score, -order[entry.traits["rowid"]]))
+        best = max([own.score, *concluded])
+        raised.append((best, row if of_work or best > own.score else 0, own))  # 0: it keeps its place among equals
+    raised.sort(key=lambda entry: (-entry[0], -entry[1]))
+    for score, _, own in raised:
+        own.score = score
+    return [own for _, _, own in raised]
 
 
 def restatement_factor(document: Document, asked: Sequence[str], scope: Scope) -> float:
