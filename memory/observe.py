@@ -33,7 +33,6 @@ from recall.hit import SPEAKERS
 MAX_TOKENS = 60_000  # estimated, of all prompts and replies of a run: limits its price
 SECONDS = 300  # after which no further range is begun
 RANGE_TOKENS = 12_000  # estimated, of the conversation in a prompt: a small model still reads this carefully
-TRIES = 3  # unreadable replies in a row, after which a range is skipped so that later ones are observed
 _CHARS_PER_TOKEN = 4
 _TAG_NAMES = "observations|observation|segment|narrative|facts|fact"
 
@@ -52,7 +51,7 @@ class NotTheFormError(ValueError):
 def new_report() -> dict[str, Any]:
     """The report of a run, for the command's result and its events."""
     return {
-        "turns": 0, "passedTurns": 0, "tokens": 0, "rangeCount": 0, "observations": {"added": 0, "merged": 0},
+        "turns": 0, "tokens": 0, "rangeCount": 0, "observations": {"added": 0, "merged": 0},
         "left": {"turns": 0, "tokens": 0, "reason": ""},
     }  # fmt: skip
 
@@ -120,16 +119,10 @@ class Observer:
         try:
             items = parse(reply)
         except NotTheFormError as reason:
-            with sqlite.transaction(self.db):
-                tries = sessions.count_failed_reply(self.db, self.session)
-            if tries < TRIES:
-                plain = redact(" ".join("".join(c if c.isprintable() else " " for c in reply).split()))[0]
-                message = f"the model's reply is not in the requested format ({reason}): {clip(plain, 120)}"
-                fix = "nothing of it was stored; run it again, or use --command with a model that follows the format"
-                raise Failure("OBSERVE_REPLY_INVALID", message, fix) from None
-            self._store([], episodes, before)
-            report["passedTurns"] += len(episodes)
-            return
+            plain = redact(" ".join("".join(c if c.isprintable() else " " for c in reply).split()))[0]
+            message = f"the model's reply is not in the requested format ({reason}): {clip(plain, 120)}"
+            fix = "nothing of it was stored; run it again, or use --command with a model that follows the format"
+            raise Failure("OBSERVE_REPLY_INVALID", message, fix) from None
         self._store(items, episodes, before)
         report["turns"] += len(episodes)
         report["tokens"] += _tokens(prompt) + _tokens(reply)

@@ -44,10 +44,7 @@ class Incoming(NamedTuple):
 
 
 def detect_format(path: str) -> str:
-    """MARKDOWN or LINES, by the file's name. Raises Failure MEMORY_INVALID_ARGS for a folder."""
-    if os.path.isdir(path):
-        fix = "name a file; `joelclaw knowledge sync` takes folders of Markdown"
-        raise usage("MEMORY_INVALID_ARGS", f"{path} is a folder", fix)
+    """MARKDOWN or LINES, by the file's name."""
     return MARKDOWN if path.lower().endswith((".md", ".markdown", ".mdc")) else LINES
 
 
@@ -287,18 +284,16 @@ def _stored(kind: str, value: Any, redacted: list[str]) -> Any:
         return write.clean_tags(value, redacted)
     if isinstance(value, bool):
         return value if kind == "flag" else None
-    if kind == "number" and isinstance(value, int | float):
-        return value if -1 <= value <= 1 else None
-    if kind == "count" and isinstance(value, int):
-        return value if 0 <= value <= 10**15 else None
+    if kind in ("number", "count") and isinstance(value, int | float if kind == "number" else int):
+        lowest, highest = (-1, 1) if kind == "number" else (0, 10**15)
+        return value if lowest <= value <= highest else None
     if kind == "time":
         at = clock.parse_iso(value) if isinstance(value, str) else value
         return int(at) if isinstance(at, int | float) and 0 <= at <= 253_402_300_799_999 else None  # the year 9999
     if kind == "history" and isinstance(value, list) and all(isinstance(entry, dict) for entry in value):
-        fields = {"text": ("text", None), "at": ("time", 0), "source": ("name", "")}
+        fields = (("text", "text", None), ("at", "time", 0), ("source", "name", ""))
         entries = [
-            {key: _stored(of, entry.get(key, default), redacted) for key, (of, default) in fields.items()}
-            for entry in value
+            {key: _stored(of, entry.get(key, default), redacted) for key, of, default in fields} for entry in value
         ]
         return entries if all(None not in entry.values() for entry in entries) else None
     return None

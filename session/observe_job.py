@@ -119,7 +119,7 @@ def _observe(config: Config, model: Model, session: str, trigger: str, agent: st
         if isinstance(error, Failure) and report["rangeCount"]:
             error.message += f" (ranges of turns before it that are stored: {report['rangeCount']})"
         raise
-    unchanged = not (report["turns"] or report["passedTurns"] or report["left"]["turns"])
+    unchanged = not (report["turns"] or report["left"]["turns"])
     record("unchanged" if unchanged else "completed", report)
     result = {"session": session, "unchanged": unchanged, **report}
     if transcript and trigger == "command":

@@ -42,18 +42,14 @@ def files_below(folder: str) -> dict[str, os.stat_result]:
 
 
 def read(path: str) -> tuple[str | None, bool]:
-    """The text of a file with plain line ends, None if it is binary; and whether it was cut. Raises OSError.
-
-    A text is UTF-8 (U+FFFD for invalid bytes), or UTF-16 with its mark.
-    """
+    """The text of a file (UTF-8) with plain line ends, None if it is binary; and whether it was cut. Raises OSError."""
     data = read_file(path, MAX_BYTES + 1)
     is_cut = len(data) > MAX_BYTES
     if is_cut:
         data = data[: data.rfind(b"\n", 0, MAX_BYTES) + 1 or MAX_BYTES]
-    is_utf_16 = data.startswith((b"\xff\xfe", b"\xfe\xff"))
-    if b"\0" in data[:8192] and not is_utf_16:
+    if b"\0" in data[:8192]:
         return None, is_cut
-    text = data.decode("utf-16" if is_utf_16 else "utf-8", "replace").removeprefix("\ufeff").replace("\0", "\ufffd")
+    text = data.decode("utf-8", "replace").removeprefix("\ufeff").replace("\0", "\ufffd")
     return text.replace("\r\n", "\n").replace("\r", "\n"), is_cut
 
 
