@@ -214,20 +214,15 @@ def _sections(parts: list[_Part]) -> list[Section]:
     return sections
 
 
-def pieces(text: str, separators: tuple[str, ...] = ("\n\n", "\n", " ")) -> list[str]:
+def pieces(text: str) -> list[str]:
     """A text in pieces of at most MAX_SECTION_CHARS, cut at the strongest separator possible, without blank ones."""
-    if len(text) <= MAX_SECTION_CHARS:
-        return [text] if text.strip() else []
-    if not separators:
-        return [text[at : at + MAX_SECTION_CHARS] for at in range(0, len(text), MAX_SECTION_CHARS)]
-    parts = [""]
-    for part in text.split(separators[0]):
-        joined = f"{parts[-1]}{separators[0]}{part}" if parts[-1].strip() else part
-        if len(joined) <= MAX_SECTION_CHARS:
-            parts[-1] = joined
-        else:
-            parts.append(part)
-    return [piece for part in parts for piece in pieces(part, separators[1:])]
+    cut = []
+    while len(text) > MAX_SECTION_CHARS:
+        ends = (text.rfind(separator, 1, MAX_SECTION_CHARS) for separator in ("\n\n", "\n", " "))
+        end = next((end for end in ends if end > 0), MAX_SECTION_CHARS)
+        cut.append(text[:end])
+        text = text[end:].lstrip()
+    return [piece for piece in [*cut, text] if piece.strip()]
 
 
 # The bullets and short paragraphs of a file, which an import stores as memories

@@ -23,7 +23,7 @@ from core.store import documents, sqlite
 from memory.knowledge import markdown
 from memory.write import clean_name, clean_tags, replacing, store, ungated
 
-STATE_VERSION = 3  # a change of how files become sections increments it, so that every file is read again
+STATE_VERSION = 4  # a change of how files become sections increments it, so that every file is read again
 
 Progress = Callable[[int], None]
 
