@@ -97,9 +97,8 @@ def _find_observation(db: apsw.Connection, identifier: str, *, superseded: bool 
     document = find(db, identifier)
     name, newest = document["id"], document["superseded_by"]
     if document["collection"] != "observations":
-        what = "a section of a file" if document["collection"] == "knowledge" else "a turn of a session"
         fix = "write a new memory instead: joelclaw memory write TEXT"
-        raise Failure("MEMORY_NOT_EDITABLE", f"{name} is {what}, and cannot be changed", fix)
+        raise Failure("MEMORY_NOT_EDITABLE", f"{name} is in {document['collection']}, and cannot be changed", fix)
     if document["forgotten_at"] is not None:
         fix = f"bring it back first: joelclaw memory forget --undo {name}"
         raise Failure("MEMORY_FORGOTTEN", f"{name} was forgotten", fix)

@@ -19,13 +19,8 @@ if TYPE_CHECKING:
     from core.records import Document, Hit
 
 EXTERNAL = ("tool", "web", "file")  # texts that neither the user nor an agent wrote
-SPEAKERS = {
-    "user": "prompt",
-    "assistant": "agent",
-    "teammate": "teammate",
-    "subagent": "subagent",
-    "client": "client",
-    "title": "title",
+SPEAKERS = {"user": "prompt", "assistant": "agent"} | {
+    name: name for name in ("teammate", "subagent", "client", "title")
 }
 """What an archived message begins with, and the origin of its hit."""
 CUT = "…"
@@ -43,8 +38,7 @@ def new_hit(identifier: str, score: float, text: str, **fields: Any) -> Hit:
         "isAbandoned": False,
         **fields,
     }  # fmt: skip
-    found: Hit = hit
-    return found
+    return hit  # type: ignore[no-any-return]
 
 
 def document_hit(document: Document, score: float, raw: float, boost: float) -> Hit:

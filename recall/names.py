@@ -237,13 +237,8 @@ def call_place(call: FoundCall) -> str:
     """`Bash make test (session 1a2b3c4d, prompt 3, call 17, failed)`."""
     from core import quoting, shell_command
 
-    max_path_chars = 110
-    about = call["file"] or " ".join(call["command"].split())
-    if call["file"] and len(about) > max_path_chars:
-        about = CUT + about[1 - max_path_chars :]
-    elif not call["file"] and len(about) > MAX_COMMAND_CHARS:
-        about = about[: MAX_COMMAND_CHARS - 1] + CUT
-    head = f"{call['tool']} {about}".strip()
+    command = quoting.clip(" ".join(call["command"].split()), MAX_COMMAND_CHARS)
+    head = f"{call['tool']} {quoting.clip_path(call['file'], 110) or command}".strip()
     outcome = shell_command.reliable_outcome(call["command"], call["outcome"])
     suffix = f", {outcome}" if outcome == "failed" or (outcome and not call["file"]) else ""
     return (
