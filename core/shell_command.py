@@ -152,13 +152,16 @@ def place_of(file: str, command: str) -> str:
     return f"{doing[0]['program']} {doing[0]['verb'].partition(' ')[0]}".rstrip()[:_PLACE_CHARS] if doing else ""
 
 
-def place_in(output: str, position: int) -> str:
-    """The file that a position in an output belongs to (in the line of a search or compiler, above a diff), or ""."""
+def place_in(output: str, position: int, *, has_diff: bool) -> str:
+    """The file that a position in an output belongs to, or "".
+
+    It is named in the line of a search or compiler or, if the output `has_diff`, above the diff.
+    """
     start = output.rfind("\n", 0, position) + 1
     path = output[start : start + _PLACE_CHARS].lstrip(" \t").partition("\n")[0].partition(":")[0]
     if is_file(path) and " " not in path:
         return path.removeprefix("./")
-    above = output.rfind("\n+++ b/", max(0, start - 20_000), start)
+    above = output.rfind("\n+++ b/", max(0, start - 20_000), start) if has_diff else -1
     if above >= 0 and "\ndiff " not in output[above:start]:
         path = output[above + 7 : above + 7 + _PLACE_CHARS].partition("\n")[0]
         return path if is_file(path) else ""

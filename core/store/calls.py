@@ -227,8 +227,8 @@ def save_names(db: apsw.Connection, session: str, given: Iterable[Name]) -> None
     """Insert or replace names."""
     db.executemany(
         "INSERT OR REPLACE INTO name (session_id, name, first, last, calls, weight, place, written)"
-        " VALUES (:session, :name, :first, :last, :calls, :weight, :place, :written)",
-        [{**name, "session": session} for name in given],
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        [(session, n["name"], n["first"], n["last"], n["calls"], n["weight"], n["place"], n["written"]) for n in given],
     )
 
 

@@ -440,13 +440,14 @@ class _Names:
         """
         weight = 2.0 if written else 1.0  # an agent needs what it writes itself sooner than what it is shown
         new: list[tuple[int, str]] = []
-        at = 0
+        at, has_diff = 0, "\n+++ b/" in text
         for name, is_identifier in names:
             known = self._known.get(name)
             if known is None:
                 at = max(at, text.find(name, at))
                 new.append((at, name))
-                where = (relative(place_in(text, at), self._folder) or place) if is_identifier else ""
+                file = place_in(text, at, has_diff=has_diff) if is_identifier else ""
+                where = (relative(file, self._folder) or place) if is_identifier else ""
                 self._known[name] = self.changed[name] = {
                     "name": name, "first": number, "last": number, "calls": 1,
                     "weight": weight if is_identifier else 0.0, "place": where, "written": number if written else 0,
