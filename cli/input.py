@@ -81,9 +81,6 @@ def read_text(most_characters: int) -> str:
     """Read a text from stdin, slightly more than `most_characters` if it is too long. Bad UTF-8 becomes U+FFFD."""
     try:
         data = sys.stdin.buffer.read(4 * most_characters + 65_536)  # UTF-8 takes up to 4 bytes; spaces do not count
-        for _ in range(64):  # MiB: a program that is still writing would get EPIPE, but stdin may be endless
-            if not sys.stdin.buffer.read(1 << 20):
-                break
     except (OSError, AttributeError) as error:
         raise Failure("STDIN_UNREADABLE", f"stdin cannot be read: {error}", "give the text as a word") from None
     from core.words import clean
@@ -145,31 +142,22 @@ def read_object(limit: int) -> bytes:
 
     data = bytearray()
     is_too_long = False
-    wait = 1.0  # seconds, for each byte
-    pause = 0.05  # seconds of silence after which to check whether the object is complete
-    checked = 0  # bytes parsed so far, in all checks together
-    may_be_complete = False
-    end = time.monotonic() + 3 * wait
+    end = time.monotonic() + 3  # seconds
     try:
-        while not os.isatty(0) and (left := min(wait, end - time.monotonic())) > 0:
-            if not select.select([0], [], [], min(left, pause) if may_be_complete else left)[0]:
+        while not os.isatty(0) and (left := end - time.monotonic()) > 0:
+            may_be_complete = data[-1_000:].rstrip()[-1:] == b"}"
+            silence = 0.05 if may_be_complete else 1  # seconds
+            if not select.select([0], [], [], min(left, silence))[0]:
                 if not may_be_complete or _is_json(data):
                     break
-                may_be_complete = False
                 continue
             chunk = os.read(0, 65_536)
             if not chunk:
                 break
-            is_too_long = is_too_long or len(data) + len(chunk) > limit
-            if is_too_long:  # read on to the end: a client that is still writing would get EPIPE
-                may_be_complete = False
-                continue
             data += chunk
-            may_be_complete = data[-65_536:].rstrip()[-1:] == b"}"
-            if may_be_complete and checked <= 4 * len(data):  # an object in small pieces is not parsed for each
-                checked += len(data)
-                if _is_json(data):
-                    break
+            if len(data) > limit:  # read on to the end: a client that is still writing would get EPIPE
+                is_too_long = True
+                data.clear()
     except OSError:  # stdin is closed, or cannot be read
         pass
     if is_too_long:

@@ -27,8 +27,7 @@ def start() -> NoReturn:
     """Run the command and exit. Without threads, skip Python's own clean-up at exit, which takes 5 ms."""
     gc.set_threshold(100_000)  # a hot command makes 10,000 objects that stay; collecting took 4 of its 90 ms
     code = 130  # interrupted
-    if sys.stdout is None or sys.stderr is None or sys.stdin is None:
-        _open_standard_streams()
+    _open_standard_streams()
     try:
         code = main()
         _flush()
@@ -50,15 +49,13 @@ def main() -> int:
     from cli import parser
 
     words, json_asked = parser.take_json_flag([parser.valid_text(word) for word in sys.argv[1:]])
-    if words[1:] and words[0] in (*parser.HELP_FLAGS, "help"):
-        words = [*words[1:], "--help"]
     if words[:1] == ["hook"]:  # typed by a person
         words = ["hook", "--help"]
     if words[:1] in (["checkpoint"], ["inject"]):  # hook scripts call these in the client's environment
         from core import config
 
         ignored = config.distrust_environment(files.current_folder())
-        report_unknown_settings([(config.HOOK_ENVIRONMENT, name) for name in ignored], quiet=False)
+        report_unknown_settings([(config.HOOK_ENVIRONMENT, name) for name in ignored])
     try:
         return run_words(parser.canonical(words), as_json=json_asked or not is_terminal())
     except StdoutFullError as error:
@@ -124,7 +121,7 @@ def start_due_jobs() -> None:
         from core import background, config
 
         settings = config.load()
-        report_unknown_settings(settings.unknown, quiet=False)
+        report_unknown_settings(settings.unknown)
         background.start_due(settings)
     except Exception:  # the command has succeeded, and the next command tries again
         if os.environ.get("JOELCLAW_DEBUG"):
@@ -162,7 +159,7 @@ def hook(words: Sequence[str]) -> int:
         may_print = False  # if printing fails, no other answer may follow
         _print_answer(text)
         hook.close()
-        report_unknown_settings(hook.unknown_settings, quiet=True)
+        report_unknown_settings(hook.ignored_variables, quiet=True)
     except BaseException as error:
         try:
             hook.record_failure(error)  # before the answer: if this hangs, the deadline prints the answer
@@ -209,8 +206,8 @@ def report_incomplete_output(path: str, error: StdoutFullError) -> int:
     return FAILED
 
 
-def report_unknown_settings(unknown: Sequence[tuple[str, str]], *, quiet: bool) -> None:
-    """Report unknown settings (place and name): unless `quiet`, on stderr; and once in this home, as events."""
+def report_unknown_settings(unknown: Sequence[tuple[str, str]], *, quiet: bool = False) -> None:
+    """Report unknown settings (place and name) on stderr unless `quiet`; variables that a hook ignores, as events."""
     if not unknown:
         return
     from core import clock, config
@@ -218,36 +215,28 @@ def report_unknown_settings(unknown: Sequence[tuple[str, str]], *, quiet: bool) 
     from core.words import fingerprint
     from otel import log
 
-    unknown = unknown[:20]  # a file may hold thousands
-    if not quiet:
-        tell(shown("".join(f"joelclaw: {config.describe_unknown(*setting)}\n" for setting in unknown)))
-    mark = os.path.join(files.home(), "cache", f"unknown-settings-{fingerprint(repr(unknown))}")
-    if os.path.exists(mark):
-        return
-    events = []
-    for place, name in unknown:
+    for place, name in unknown[:20]:  # a file may hold thousands
         message = config.describe_unknown(place, name)
-        about = {"path": place[-300:], "key": name[:80], "message": message}
-        action = "config.variable_ignored" if place == config.HOOK_ENVIRONMENT else "config.key_unknown"
-        known = fingerprint(f"{place}\0{name}")  # two events with the same id are stored once
-        events.append(
-            log.new_event(action, id=known, component="config", level="warn", metadata=about, now=clock.now_ms())
-        )
-    if log.spool(events):
-        files.touch_private(mark)
+        if not quiet:
+            tell(shown(f"joelclaw: {message}\n"))
+        if place == config.HOOK_ENVIRONMENT:
+            about = {"key": name[:80], "message": message}
+            event = log.new_event(
+                "config.variable_ignored", id=fingerprint(message),  # of events with the same id, one is stored
+                component="config", level="warn", metadata=about, now=clock.now_ms(),
+            )  # fmt: skip
+            log.spool([event])
 
 
 # The process
 
 
 def _open_standard_streams() -> None:
-    """Open those of the three descriptors that are closed, so that no file we open (the store) becomes stdout."""
-    while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
-        pass
-    os.close(descriptor)
-    sys.stdin = sys.stdin or open(0, closefd=False)
-    sys.stdout = sys.stdout or open(1, "w", closefd=False)
-    sys.stderr = sys.stderr or open(2, "w", closefd=False)
+    """Open those of the three streams that are closed, so that no file we open (the store) becomes stdout."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            os.open(os.devnull, os.O_RDWR)  # gets the lowest number that is free
+            setattr(sys, name, open(number, "w" if number else "r", closefd=False))
 
 
 def _flush() -> None:

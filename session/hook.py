@@ -47,7 +47,8 @@ class Hook:
         self._event_name = event_name
         self._began = began
         self._config = config.Config({})
-        self._ignored_variables: list[str] = []
+        self.ignored_variables: list[tuple[str, str]] = []
+        """The place and name of each variable of the environment that this hook does not obey."""
         self._deadline: Deadline | None = None
         self._event: HookEvent | None = None
         self._session: Session | None = None
@@ -66,7 +67,7 @@ class Hook:
 
     def _load_settings(self, folder: str) -> None:
         """Load the settings of a hook that may run with the environment of the project in `folder`."""
-        self._ignored_variables += config.distrust_environment(folder)
+        self.ignored_variables += [(config.HOOK_ENVIRONMENT, name) for name in config.distrust_environment(folder)]
         try:
             self._config = config.load()
         except Failure as failure:
@@ -112,11 +113,6 @@ class Hook:
             self._deadline.stop()
         if session is not None:
             background.start_due(self._config)
-
-    @property
-    def unknown_settings(self) -> tuple[tuple[str, str], ...]:
-        """Pairs of a file and a name in it that is not a setting."""
-        return (*self._config.unknown, *((config.HOOK_ENVIRONMENT, name) for name in self._ignored_variables))
 
     def record_failure(self, error: BaseException) -> None:
         """Record an exception as an event."""

@@ -87,9 +87,13 @@ def otel_emit(options: Mapping[str, Any]) -> Answer:
     if not action or options["stdin"]:
         example = 'give a JSON object, such as {"action": "a.b"}'
         given, ignored = read_json(262_144, "give a single event, and less metadata", example, _EVENT_KEYS)
-        for key, value in given.items():
-            if value is not None:
-                fields[_EVENT_KEYS[key]] = _checked(_EVENT_KEYS[key], key, value)
+        fields = {_EVENT_KEYS[key]: value for key, value in given.items() if value is not None}
+        unchecked: dict[str, Any] = {name: fields.pop(name) for name in ("metadata", "system") if name in fields}
+        if not isinstance(unchecked.get("metadata", {}), dict):
+            raise wrong_usage("metadata is not an object", "give metadata as an object")
+        if "level" in fields:
+            fields["level"] = log.parse_level(str(fields["level"])) or fields["level"]
+        fields = {**_checked("otel emit", fields), **unchecked}
     fields |= {name: options[name] for name in _EVENT_FIELDS if options[name] is not None}
     if options["metadata"] is not None:
         example = "pass a JSON object, such as --metadata '{\"percent\": 41}'"
@@ -115,24 +119,19 @@ def otel_emit(options: Mapping[str, Any]) -> Answer:
     return Answer(result, [step("joelclaw otel list --hours 1", "the events of the last hour")])
 
 
-def _checked(name: str, key: str, value: Any) -> Any:
-    """A JSON value as the option of that name takes it; also level names of other loggers, and ISO 8601 times."""
-    if isinstance(value, (dict, list)) != (name == "metadata") or isinstance(value, list):
-        expected = "an object" if name == "metadata" else "text"
-        raise wrong_usage(f"{key} is not {expected}", f"give {key} as {expected}")
-    if name == "metadata":
-        return value
-    if name == "level":
-        from otel.log import parse_level
+def _checked(path: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """JSON values by the names of a command's options, checked and converted like the words of a call."""
+    from cli import parser
 
-        value = parse_level(str(value)) or value
-    elif name == "timestamp" and isinstance(value, str):
-        value = clock.parse_iso(value) or value
-    from cli.parser import hot_command
-
-    command = hot_command(["otel", "emit"])
-    parameters = {parameter.name: parameter for parameter in command.parameters} if command else {}
-    return parameters[name].convert(str(value)) if name in parameters else str(value)
+    words = []
+    for name, value in given.items():
+        for item in value if isinstance(value, list) else [value]:
+            if not isinstance(item, (str, int, float)):
+                raise wrong_usage(f"{name} is not text", f"give {name} as text, a number or a list of texts")
+            words.append(f"--{name.replace('_', '-')}={item}")
+    command: Any = parser.hot_command(path.split())
+    options: Any = parser.parse(command, words)
+    return {name: options[name] for name in given}
 
 
 def knowledge_search(options: Mapping[str, Any]) -> Answer:
@@ -163,7 +162,7 @@ _TURN_KEYS = {
     **{name: name for name in ("session", "percent", "tokens", "window", "message", "file", "role", "cwd", "entries")},
     "sessionId": "session", "contextPercent": "percent", "messages": "message", "files": "file",
 }  # fmt: skip
-"""The keys of a turn on stdin and the names of these values here. The first that is given counts."""
+"""The keys of a turn on stdin and the names of these values here."""
 
 
 def checkpoint_save(options: Mapping[str, Any]) -> Answer:
@@ -176,23 +175,22 @@ def checkpoint_save(options: Mapping[str, Any]) -> Answer:
     if options["stdin"]:
         example = 'give an object, such as {"session": "ID", "percent": 45, "messages": ["..."]}'
         read, ignored = read_json(4_000_000, "give the last messages only", example, _TURN_KEYS)
-        for key, name in _TURN_KEYS.items():
-            if read.get(key) is not None:
-                given.setdefault(name, read[key])
         if read.get("entries"):
             from clients.generic import Generic
 
             sent = Generic().read(read, "turn_end")
-            given = {"message": sent["messages"], "file": sent["files"], "session": sent["session"], **given}
-    session_id = required_session(options["session"] or "".join(_texts(given, "session")[:1]))
+            given = {"message": sent["messages"], "file": sent["files"], "session": sent["session"]}
+        fields = {_TURN_KEYS[key]: value for key, value in read.items() if value is not None}
+        only_for_entries = ("cwd", "entries")
+        given |= _checked("checkpoint save", {name: fields[name] for name in fields if name not in only_for_entries})
     flags = {name: value for name, value in options.items() if value not in (None, [])}
     if "percent" in flags or "tokens" in flags:  # flags replace the context usage that stdin gives
-        given = {name: value for name, value in given.items() if name not in ("percent", "tokens")}
+        given |= {"percent": None, "tokens": None}
     given |= flags
-    event = _event("turn", session_id, given)
+    event = _event("turn", required_session(given.get("session")), given)
     if sent is not None:
         event["items"], event["cwd"] = sent["items"], sent["cwd"]
-    result = task.save_checkpoint(event, config.load(), role="".join(_texts(given, "role")[:1]))
+    result = task.save_checkpoint(event, config.load(), role=given.get("role") or "")
     if ignored:
         result["ignored"] = ignored
     session = quoted(result["sessionId"])
@@ -220,33 +218,13 @@ def _event(kind: Kind, session_id: str, given: Mapping[str, Any]) -> HookEvent:
     """The event that options and stdin describe, as a hook would get it."""
     from session.record import own_event
 
-    percent = _number(given, "percent", most=100)
-    tokens = _number(given, "tokens")
-    window = _number(given, "window", least=1)
+    percent, tokens, window = (given.get(name) for name in ("percent", "tokens", "window"))
     if percent is None and tokens is not None and window is None:
         raise wrong_usage("tokens were given without a window", "give the window too, or percent instead of both")
     return own_event(
-        kind, session=session_id, messages=_texts(given, "message"), files=_texts(given, "file"), percent=percent,
-        tokens=None if tokens is None else int(tokens), window=None if window is None else int(window),
+        kind, session=session_id, messages=given.get("message") or [], files=given.get("file") or [],
+        percent=percent, tokens=tokens, window=window,
     )  # fmt: skip
-
-
-def _number(given: Mapping[str, Any], name: str, least: int = 0, most: float = 10**15) -> float | None:
-    value = given.get(name)
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not least <= value <= most:
-        message = f"{name} is {value!r}, which is not a number from {least} to {most:g}"
-        raise wrong_usage(message[:200], f"give {name} a number from {least} to {most:g}")
-    return value
-
-
-def _texts(given: Mapping[str, Any], name: str) -> list[str]:
-    value = given.get(name)
-    texts = [value] if isinstance(value, str) else value or []
-    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
-        raise wrong_usage(f"{name} is neither text nor a list of texts", f"give {name} as a string or several")
-    return texts
 
 
 def inject_recovery(options: Mapping[str, Any]) -> Answer:

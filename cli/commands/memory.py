@@ -15,7 +15,6 @@ from cli.input import read_text
 from cli.output import Answer, quoted, step, template, write_verbatim, wrong_usage
 from core import clock, config
 from core.errors import Failure
-from core.quoting import counted
 from core.store import documents, forgotten, sqlite
 from core.store.deletion import folded
 from memory import curate
@@ -59,9 +58,8 @@ def write(
 @app.command("note")
 def note(text: Text = None, source: Source = "cli", tags: Tags = "") -> Answer:
     """Store an observation with the tag note."""
-    given: dict[str, Any] = {"text": text, "source": source, "tags": f"note,{tags}"}
-    given |= {"category": "", "session": "", "project": "", "for_all": False, "type": "observation"}
-    written = hot.memory_write({**given, "by_hand": True})  # a person wrote it, so the gate allows it
+    given = {"text": text, "source": source, "tags": f"note,{tags}", "by_hand": True}  # so the gate allows it
+    written = hot.memory_write({**declared("memory")["memory write"].defaults(), **given})
     stored: Any = written.result
     about = {"text": stored["observation"], "createdAt": stored["created_at"], "status": "stored"}
     return Answer({**stored, **about}, written.next_actions)
@@ -163,10 +161,8 @@ def supersede(
 ) -> Answer:
     """Replace a memory that is no longer true."""
     call = f"joelclaw memory supersede {quoted(id)}"
-    if undo and text is not None:
-        raise wrong_usage("--undo takes no text", f"run: {call} --undo")
-    if not undo and text is None:
-        raise wrong_usage("no new text was given", f"run: {call} 'what holds now'")
+    if undo == (text is not None):
+        raise wrong_usage("give either a text or --undo", f"run: {call} 'what holds now', or {call} --undo")
     new_text = (read_text(MAX_CHARS) if text == "-" else text) or ""
     db, about = open_writing(id)
     if undo:
@@ -214,28 +210,16 @@ def _forget_session(given: str) -> Answer:
     with state_lock(session):
         result = curate.forget_session(db, session, **about)
         hide_state(session)
-    message = f"Hid {_amount(result)}. Nothing of it is archived until you bring it back."
-    if result["unchanged"]:
-        message = "This session was forgotten before."
-    return Answer(result, [step(f"joelclaw memory forget --undo {quoted(session)}", "undo this")], message=message)
+    undo = step(f"joelclaw memory forget --undo {quoted(session)}", "bring it back; until then, nothing is archived")
+    return Answer(result, [undo])
 
 
 def _bring_back_session(session: str) -> Answer:
     db, about = open_writing()
     with state_lock(session):
         bring_back_state(session)  # first: if this is killed, the session is still forgotten, and can be brought back
-        try:
-            result = curate.undo_forget_session(db, session, **about)
-        except Failure:
-            hide_state(session)
-            raise
-    again = step(f"joelclaw memory forget --session {quoted(session)}", "undo this")
-    return Answer(result, [again], message=f"Brought back {_amount(result)}.")
-
-
-def _amount(result: dict[str, Any]) -> str:
-    counts = f"{counted(len(result['ids']), 'memory')} and {counted(result['toolCalls'], 'tool call')}"
-    return f"{counts} of session {quoted(result['session'])}"
+        result = curate.undo_forget_session(db, session, **about)
+    return Answer(result, [step(f"joelclaw memory forget --session {quoted(session)}", "undo this")])
 
 
 @memory.command("purge")

@@ -12,7 +12,7 @@ from typer import Argument, Option
 import clients
 from cli import shared
 from cli.input import numbered_lines, open_input, report_unknown_keys
-from cli.output import Answer, is_for_person, quoted, step, tell, write_bytes, wrong_usage
+from cli.output import Answer, is_for_person, quoted, step, write_bytes, wrong_usage
 from core import clock, config
 from core.command import model_from_config, model_not_configured
 from core.errors import FAILED, Failure
@@ -25,6 +25,8 @@ from session.known_states import bring_back_state
 from session.state import state_lock, stored_id
 
 app = typer.Typer()
+
+NAME_TRANSCRIPTS = f"name transcripts of {', '.join(clients.keeping_files())}; --agent names the client"
 
 
 @app.command("import")
@@ -100,8 +102,7 @@ def archive(
     if paths or all:
         return archive_files(paths or [], agent, all=all, again=again)
     if agent or again:
-        fix = "name files or folders, or give --all for those that the clients keep"
-        raise wrong_usage("no transcript is named", fix)
+        raise wrong_usage("no transcript is named", "name files or folders, or give --all")
     offered, actions = offer_past_sessions()
     return Answer(offered.get("archived", offered), actions)
 
@@ -111,14 +112,13 @@ def archive_files(paths: list[str], agent: str, *, all: bool, again: bool = Fals
 
     `again`: the paths may also be sessions, and what was forgotten or purged is archived, too.
     """
-    if agent not in ("", *clients.keeping_files()) and (all or "/" in agent or not agent.isprintable()):
-        fix = f"name the files of an agent other than {', '.join(clients.keeping_files())}"
-        raise wrong_usage(f"--agent is {agent!r}, whose sessions are not known", fix)
+    if all and agent not in ("", *clients.keeping_files()):
+        raise wrong_usage(f"it is not known where {agent!r} keeps sessions", "name its transcripts instead of --all")
     now = clock.now_ms()
     given = [path for name in paths for path in (_transcripts_of(name) if again else [name])]
     found = transcript_files.find(given, agent, every=all)
     if paths and not found:
-        raise _nothing_archived(f"there is no transcript in {paths[0]}")
+        raise Failure("ARCHIVE_FAILED", f"there is no transcript in {paths[0]}", NAME_TRANSCRIPTS)
     db = sqlite.open_reading()
     if db is not None and sessions.has_unchecked(db):
         writing = sqlite.open_writing(busy_ms=config.load().get_int("store.busy_ms"), durable=False)
@@ -143,7 +143,7 @@ def archive_files(paths: list[str], agent: str, *, all: bool, again: bool = Fals
     if result["skipped"] and not result["transcripts"] and not all:
         first = result["skipped"][0]
         about = f"none of {result['skippedCount']} files could be archived; {first['path']}: {first['reason']}"
-        raise _nothing_archived(about)
+        raise Failure("ARCHIVE_FAILED", about, NAME_TRANSCRIPTS)
     actions, message = [step("joelclaw recall <query>", "find what was said")], ""
     if result["forgotten"]:
         message = f"{counted(result['forgotten'], 'session')} forgotten before: --again archives what is named."
@@ -180,21 +180,12 @@ def _admit_again(found: Sequence[Any], agent: str) -> None:
             curate.admit_again(db, session, source, now=clock.now_ms(), vectors=vectors)
 
 
-def _nothing_archived(about: str) -> Failure:
-    known = ", ".join(clients.keeping_files())
-    return Failure("ARCHIVE_FAILED", about, f"name transcripts of {known}; --agent names the client")
-
-
 def _archive_new(new: Sequence[Any], known: Any, agent: str, every: Sequence[Any] | None, *, again: bool) -> Any:
     """Archive files that are new or have changed. `every` is given if these are all files of all clients."""
     db = sqlite.open_writing(busy_ms=config.load().get_int("store.busy_ms"), durable=False)
     archiver = transcript_files.Archiver(db, stored_id, agent, again=again)
-    try:
-        with shared.progress_bar("archiving", sum(file.size for file in new), in_bytes=True) as (_, advance):
-            report = transcript_files.ingest_all(archiver, new, progress=advance, known=known)
-    except KeyboardInterrupt:
-        tell(f"stopped: {known.noted} of {len(new)} session files archived; run it again to go on\n")
-        raise
+    with shared.progress_bar("archiving", sum(file.size for file in new), in_bytes=True) as (_, advance):
+        report = transcript_files.ingest_all(archiver, new, progress=advance, known=known)
     known.save(db, every)
     return report
 
@@ -205,26 +196,20 @@ def _archive_new(new: Sequence[Any], known: Any, agent: str, every: Sequence[Any
 def offer_past_sessions(*, yes: bool = False, no: bool = False) -> tuple[dict[str, Any], list[Any]]:
     """Archive past sessions if the user agrees on a terminal. Returns values for the result, and next steps.
 
-    `history`: how many sessions of each client are not archived, their size, how many seconds archiving takes, and how
-    many cannot be read, by reason.
+    `history`: how many sessions of each client are not archived, their size, and how many cannot be read, by reason.
     """
-    archived_per_second = 5_000_000  # bytes; two busy cores took 13 to 18 s for 74 MB
     db = sqlite.open_reading()
     left = {name: transcript_files.not_archived(db, [name]) for name in clients.keeping_files()}
     reasons = transcript_files.unreadable(file for some in left.values() for file in some)
     left = {name: [file for file in some if file.path not in reasons] for name, some in left.items()}
-    total = sum(file.size for some in left.values() for file in some)
     counts = {name: len(some) for name, some in left.items() if some}
-    history: dict[str, Any] = {
-        "sessions": sum(counts.values()), "clients": counts, "bytes": total,
-        "seconds": max(1, round(total / archived_per_second)), "unreadable": dict(Counter(reasons.values())),
-    }  # fmt: skip
-    unread = sum(history["unreadable"].values())
-    steps = [step("joelclaw doctor", f"{counted(unread, 'past session')} cannot be read")] * bool(unread)
-    if not history["sessions"]:
+    size = sum(file.size for some in left.values() for file in some)
+    history: dict[str, Any] = {"sessions": sum(counts.values()), "clients": counts, "bytes": size}
+    history["unreadable"] = Counter(reasons.values())
+    steps = [step("joelclaw doctor", f"{counted(len(reasons), 'past session')} cannot be read")] * bool(reasons)
+    if not counts:
         return {"history": history}, steps
-    size = f"{history['bytes'] / 1e6:,.1f} MB, about {history['seconds']} s"
-    about = f"{counted(history['sessions'], 'past session')} found ({', '.join(history['clients'])}), {size}"
+    about = f"{counted(history['sessions'], 'past session')} found ({', '.join(counts)}), {size / 1e6:,.1f} MB"
     agrees = yes and not no
     if is_for_person() and os.isatty(0) and not (yes or no):
         from cli.terminal import confirm

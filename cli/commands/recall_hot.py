@@ -134,8 +134,6 @@ class RecordedRecall:
 
     def __init__(self, config: Config) -> None:
         self._config = config
-        self._began: float | None = time.perf_counter()
-        """When the first recall began, which also opens the store. Then None."""
         self.db = sqlite.open_reading()
         self._vectors = self.db is not None and sqlite.load_vectors(self.db)
         self._events: list[Event] = []
@@ -148,16 +146,14 @@ class RecordedRecall:
         named = project.name_of(folder)
         if found or self.db is None or not named:
             return found
-        if any(project.same(named, known) for known in documents.projects(self.db)):
-            return named
         from core.store import sessions
 
-        return named if any(project.same(named, known) for known in sessions.projects(self.db)) else ""
+        known = (*documents.projects(self.db), *sessions.projects(self.db))
+        return named if any(project.same(named, other) for other in known) else ""
 
     def ask(self, query: Query, *, now: int) -> dict[str, Any]:
         """Recall, and leave events; a failure leaves an event, too."""
-        searching = time.perf_counter()
-        began, self._began = self._began or searching, None
+        began = time.perf_counter()
         about: dict[str, Any] = {"query": log.query_excerpt(query.text), "budget": query.budget, "limit": query.limit}
         self._add("started", now, about, level="debug")
         try:
@@ -169,12 +165,11 @@ class RecordedRecall:
             self.save()
             raise failure from None
         self.recalled += [hit["id"] for hit in result["hits"]]
-        took, opened = (round((at - began) * 1000, 3) for at in (time.perf_counter(), searching))
-        steps = [["open", 0, opened]] * (opened > 0) + [["search", opened, took]]
+        took = round((time.perf_counter() - began) * 1000, 3)
         done = {
             **about, "budget": result["budget"]["applied"], "found": result["found"], "returned": result["count"],
             "dropped": result["droppedByTrustPass"], "backend": result["backend"],
-            "rewrite": result["rewrite"]["strategy"], "semantic": result["semantic"], "steps": steps,
+            "rewrite": result["rewrite"]["strategy"], "semantic": result["semantic"], "steps": [["search", 0, took]],
         }  # fmt: skip
         if "fallback" in result:
             done["fallback"] = result["fallback"]["code"]

@@ -62,8 +62,7 @@ def install(
         raise Failure("INSTALL_FAILED", about, f"run `{mcp_command()}`, then this again; nothing was changed")
     result, is_done = _change("install", agents or [], confirmed, project=project, mcp=mcp)
     if not is_done:
-        message = "Cancelled; nothing was changed." if result.get("declined") else ""
-        return Answer(result, message=message, view=VIEW)
+        return Answer(result, message="" if confirmed is False else "Cancelled; nothing was changed.", view=VIEW)
     offered, actions = memory_bulk.offer_past_sessions(yes=bool(confirmed or archive), no=archive is False)
     check = step("joelclaw doctor", "check that its hooks are called")
     return Answer({**result, **offered}, [*actions, check], view=VIEW)
@@ -93,23 +92,21 @@ def _change(
         """All plans, before anything is written: if one file is refused, nothing changes."""
         return [plan.plans_for(client, project=project, mcp=mcp, remove=verb == "uninstall") for client in chosen]
 
-    shown: list[list[Plan]] = []
-    result: dict[str, Any] = {"agents": [], "skipped": skipped, "dryRun": confirmed is False}
-    if confirmed is False or (confirmed is None and is_for_person()):
-        shown = plans()
-        result["agents"] = [_describe(verb, of_client, {}) for of_client in shown]
-        if confirmed is False:
-            return result, False
-        if any(file_plan.changed for of_client in shown for file_plan in of_client):
-            from cli import views
-            from cli.terminal import confirm, print_items
+    described = [_describe(verb, of_client, {}) for of_client in plans()]
+    result: dict[str, Any] = {"agents": described, "skipped": skipped, "dryRun": confirmed is False}
+    if confirmed is False:
+        return result, False
+    files_changed = [file for about in described for file in (about, *about["also"]) if file["diff"]]
+    if confirmed is None and is_for_person() and files_changed:
+        from cli import views
+        from cli.terminal import confirm, print_items
 
-            print_items(views.changes(file for agent in result["agents"] for file in (agent, *agent["also"])))
-            if not confirm(f"{verb}?"):
-                return {**result, "declined": True}, False
+        print_items(views.changes(files_changed))
+        if not confirm(f"{verb}?"):
+            return result, False
     result["agents"] = []
     with plan.locked():
-        for of_client in shown or plans():
+        for of_client in plans():
             about = _describe(verb, of_client, plan.carry_out(of_client))
             about["notes"] += of_client[0].client.confirmed() if verb == "install" else []
             result["agents"].append(about)
@@ -171,59 +168,48 @@ Everywhere = Annotated[bool, Option("--everywhere", help="All sessions")]
 @app.command("off")
 def off(session: OneSession = None, project: OneProject = False, everywhere: Everywhere = False) -> Answer:
     """Turn joelclaw off: its hooks do not inject, recall, archive or save anything."""
-    scope, name, chosen_by = _scope(session, project, everywhere)
-    damaged = switches.load()[1]
+    scope, name = _scope(session, project, everywhere)
     switched, changed = switches.turn_off(scope, name)
-    result = {
-        "scope": scope, "name": name, "off": True, "chosenBy": chosen_by, "since": clock.iso(switched["since"]),
-        "changed": changed,
-    }  # fmt: skip
-    if scope == "session" and not (has_state(name) or _archived_session(name)):
-        result["known"] = False
+    result = {"scope": scope, "name": name, "off": True, "since": clock.iso(switched["since"]), "changed": changed}
     message = "is off: hooks do not inject, recall, archive or save anything; recall and memory write still work."
-    return _switched("switch.off", result, [step(_on_command(scope, name), "resume")], message, damaged)
+    return _switched("switch.off", result, [step(_on_command(scope, name), "resume")], message)
 
 
 @app.command("on")
 def on(session: OneSession = None, project: OneProject = False, everywhere: Everywhere = False) -> Answer:
     """Turn joelclaw on again. The conversation in between is not archived."""
-    scope, name, chosen_by = _scope(session, project, everywhere)
-    damaged = switches.load()[1]
-    result: dict[str, Any] = {"scope": scope, "name": name, "off": False, "chosenBy": chosen_by}
-    result["changed"] = switches.turn_on(scope, name)
+    scope, name = _scope(session, project, everywhere)
+    result: dict[str, Any] = {"scope": scope, "name": name, "off": False, "changed": switches.turn_on(scope, name)}
     left = [row for row in switches.load()[0]["silences"] if row["until"] is None]
-    result["stillOff"] = [
-        {"scope": row["scope"], "name": row["name"], "since": clock.iso(row["since"])} for row in left
-    ]
+    result["stillOff"] = [{"scope": row["scope"], "name": row["name"]} for row in left]
     steps = [step(_on_command(row["scope"], row["name"]), "this is still off") for row in left[:5]]
-    return _switched("switch.on", result, steps, "is on.", damaged)
+    return _switched("switch.on", result, steps, "is on.")
 
 
-def _switched(action: str, result: dict[str, Any], steps: list[Any], message: str, damaged: str) -> Answer:
-    """The answer, after the event is stored. `damaged` is the name of a file of switches that was set aside."""
+def _switched(action: str, result: dict[str, Any], steps: list[Any], message: str) -> Answer:
+    """The answer, after the event is stored."""
     scope, name = result["scope"], result["name"]
     if result["changed"]:
         about = {"scope": scope, "name": name}
         log.store_spooled([log.new_event(action, component="switch", metadata=about, now=clock.now_ms())])
     message = f"{'Everything' if scope == 'everywhere' else f'The {scope} {name}'} {message}"
-    return Answer({**result, **({"setAside": damaged} if damaged else {})}, steps, message=message)
+    return Answer(result, steps, message=message)
 
 
-def _scope(session: str | None, of_project: bool, everywhere: bool) -> "tuple[switches.Scope, str, str]":
-    """The scope to switch, its name, and how it was chosen: by a `flag`, the current `session` or the `folder`."""
+def _scope(session: str | None, of_project: bool, everywhere: bool) -> "tuple[switches.Scope, str]":
+    """The scope to switch and its name: as given, else the current session, else the folder's project."""
     if (session is not None) + of_project + everywhere > 1:
         raise wrong_usage("--session, --project and --everywhere cannot be used together", "give one of them")
     if everywhere:
-        return "everywhere", "", "flag"
-    current = session or ("" if of_project else current_session())
-    if current:
+        return "everywhere", ""
+    if current := session or ("" if of_project else current_session()):
         name = stored_id(current.strip())
-        return "session", name if has_state(name) else _archived_session(name) or name, "flag" if session else "session"
+        return "session", name if has_state(name) else _archived_session(name) or name
     folder_project = project.name_of(files.current_folder())
     if not folder_project:
         about = "the command runs in no session, and the current folder belongs to no project"
         raise Failure("SWITCH_NO_SCOPE", about, "go to a folder of the project, or give --session ID or --everywhere")
-    return "project", folder_project, "flag" if of_project else "folder"
+    return "project", folder_project
 
 
 def _archived_session(session: str) -> str:

@@ -108,7 +108,6 @@ class KnownFiles:
     def __init__(self, db: apsw.Connection | None, agent: str, now: int) -> None:
         self._agent = agent
         self._now = now
-        self.noted = 0
         self._new: dict[str, dict[str, Any]] = {}
         self._seen = stored_progress.seen_files(db) if db is not None else {}
 
@@ -122,7 +121,6 @@ class KnownFiles:
 
     def note(self, file: File, client: str, reason: str) -> None:
         """Note that the archive has all of a client's transcript, or its reason to skip a file."""
-        self.noted += 1
         if file.stamp:
             self._new[file.key] = {
                 "path": file.key, "stamp": file.stamp, "asked": self._agent, "client": client, "reason": reason,

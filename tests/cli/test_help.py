@@ -51,13 +51,6 @@ def test_a_groups_help_lists_only_its_commands(run: Run, home: Path) -> None:
     assert "Usage: joelclaw memory " in shown and "Store an observation" in shown
 
 
-@pytest.mark.parametrize("flag", ["--help", "-h", "help"])
-@pytest.mark.parametrize("name", ["recall", "otel", "otel search", "hook", "status"])
-def test_help_may_come_before_the_name(run: Run, flag: str, name: str) -> None:
-    outcome = run(flag, *name.split())
-    assert (outcome.code, outcome.out) == (0, run(*name.split(), "--help").out)
-
-
 def test_help_is_plain_in_a_pipe_and_drawn_on_a_terminal(run: Run, home: Path) -> None:
     assert "\x1b" not in run("recall", "--help").out
     drawn = on_terminal(home, "recall", "--help", env={"NO_COLOR": ""})

@@ -335,7 +335,7 @@ def test_other_agents_write_json_lines_of_a_documented_form(run: Run, person: Pa
     refused = run("memory", "archive", "--agent", "whatever", str(other), ok=False)
     assert "no transcript of a known client" in refused.json["error"]["message"]
     refused = run("memory", "archive", "--all", "--agent", "whatever", ok=False)
-    assert refused.json["error"]["message"].startswith("--agent is 'whatever'")
+    assert "'whatever'" in refused.json["error"]["message"]
 
 
 def test_the_documented_form_gives_times_in_three_ways_and_may_have_other_fields(run: Run) -> None:

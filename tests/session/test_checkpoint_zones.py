@@ -151,12 +151,9 @@ def test_stdin_gives_the_same_fields_and_flags_beat_it(run: Run) -> None:
     (["--session", "  ", "--percent", "1"], None),
     (["--session", "s", "--stdin"], '{"percent": -1}'),
     (["--session", "s", "--stdin"], '{"percent": true}'),
-    (["--session", "s", "--stdin"], '{"percent": "40"}'),
-    (["--session", "s", "--stdin"], '{"messages": [1]}'),
     (["--session", "s", "--stdin"], '{"files": {"a": 1}}'),
     (["--session", "s", "--stdin"], '{"tokens": 5, "window": 0}'),
     (["--session", "s", "--stdin"], "[1]"),
-    (["--stdin"], '{"session": 7}'),
 ])  # fmt: skip
 def test_wrong_usage_exits_2_with_a_fix_and_writes_nothing(
     run: Run, home: Path, words: list[str], stdin: str | None
