@@ -18,9 +18,6 @@ LIMIT = "JOELCLAW_DETACHED_SECONDS"
 """Variable with the time limit of a background command, in seconds."""
 LOCK_DESCRIPTOR = "JOELCLAW_DETACHED_LOCK"
 """Variable with the descriptor of the lock that a background command inherits."""
-PUSH = "store-push"
-EXPORT = "otel-export"
-EXPORT_EVERY_S = 60  # least time between two exports, as in the SDK
 
 _inherited_locks: list[int] = []
 
@@ -96,20 +93,13 @@ def start_due(config: Config) -> None:
     """Start the jobs that are switched on and due: push, export and prune. Costs a few `stat` calls."""
     if config.get_str("store.backend") == "typesense" and os.path.exists(outbox_lock()):
         # what the cluster did not confirm when a push is killed is sent again
-        _start_if_due(PUSH, ("store", "push"), every_s=30, limit_s=40, lock=outbox_lock())
+        _start_if_due(("store", "push"), 30, 40, outbox_lock(), outbox_lock())
     if config.get_str("otel.export") == "auto":
-        lock = job_file(EXPORT, ".lock")
-        _start_if_due(EXPORT, ("otel", "export"), every_s=EXPORT_EVERY_S, limit_s=60, lock=lock)
-    # The time of the store's lock file, which is created with it, says when `store prune` ran.
-    store_lock = os.path.join(files.home(), "store.db.lock")
-    try:
-        # a time of the file system, so not compared with our clock, which tests can freeze
-        if 0 <= (time.time() - os.stat(store_lock).st_mtime) * 1000 < clock.DAY_MS:
-            return
-        os.utime(store_lock)
-    except OSError:  # there is no store yet, or the home is read-only
-        return
-    start(("store", "prune"), 600, job_file("store-prune", ".lock"))
+        _start_if_due(("otel", "export"), 60, 60, export_lock(), export_lock())
+    store_lock = os.path.join(files.home(), "store.db.lock")  # is created with the store
+    if os.path.exists(store_lock):
+        prune_lock = os.path.join(files.home(), "cache", "store-prune.lock")
+        _start_if_due(("store", "prune"), clock.DAY_MS // 1000, 600, prune_lock, store_lock)
 
 
 def outbox_lock() -> str:
@@ -117,28 +107,20 @@ def outbox_lock() -> str:
     return os.path.join(files.home(), "outbox.lock")
 
 
-def job_file(job: str, ending: str) -> str:
-    """The path of the lock (`.lock`) of a job, or of the file whose modification time says when it is due (`.due`)."""
-    return os.path.join(files.home(), "cache", job + ending)
+def export_lock() -> str:
+    """The path of the lock that `otel export` holds."""
+    return os.path.join(files.home(), "cache", "otel-export.lock")
 
 
-def postpone(job: str, until_ms: int) -> None:
-    """Do not start a job (PUSH or EXPORT) before a time (ms since the epoch)."""
+def _start_if_due(words: tuple[str, str], every_s: int, limit_s: int, lock: str, mark: str) -> None:
+    """Start a job if the last start, the time of the file `mark`, is `every_s` seconds ago."""
     try:
-        due = job_file(job, ".due")
-        files.touch_private(due)
-        os.utime(due, ns=(until_ms * 1_000_000, until_ms * 1_000_000))
-    except OSError:
-        pass  # a home that cannot be written has nothing new to send
-
-
-def _start_if_due(job: str, words: tuple[str, str], every_s: int, limit_s: int, lock: str) -> None:
-    now = clock.now_ms()
-    try:
-        due_at = os.stat(job_file(job, ".due")).st_mtime_ns // 1_000_000
-    except OSError:
-        due_at = 0
-    if now < due_at <= now + clock.DAY_MS:  # a later time was set while the clock was wrong
+        # a time of the file system, so not compared with our clock, which tests can freeze
+        if 0 <= time.time() - os.stat(mark).st_mtime < every_s:
+            return
+        os.utime(mark)
+    except FileNotFoundError:
+        pass
+    except OSError:  # the home is read-only
         return
-    postpone(job, now + every_s * 1000)
     start(words, limit_s, lock)

@@ -50,10 +50,8 @@ def read() -> Switches:
         return {"silences": periods, "excluded": [str(folder) for folder in stored["excluded"]]}
     except (FileNotFoundError, NotADirectoryError):
         return {"silences": [], "excluded": []}
-    except OSError as error:
-        raise Damaged(str(error.strerror)) from None
-    except (json_text.InvalidJSON, UnicodeDecodeError, KeyError, TypeError, ValueError) as error:
-        raise Damaged(str(error) or type(error).__name__) from None
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise Damaged(getattr(error, "strerror", str(error))) from None
 
 
 def load() -> tuple[Switches, str]:

@@ -7,7 +7,7 @@ A destination is a signal and its endpoint in the standard `OTEL_*` variables. T
 import os
 import random
 from collections.abc import Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -70,7 +70,7 @@ def run(config: Config) -> list[dict[str, Any]] | None:
     if is_disabled() or not current:
         return None
     try:
-        with files.FileLock(background.job_file(background.EXPORT, ".lock"), wait_s=10.0):
+        with files.FileLock(background.export_lock(), wait_s=10.0):
             done = _send(config, current)
     except files.LockTimeout:
         fix = "wait for it, or look at `joelclaw otel export --status`"
@@ -89,16 +89,9 @@ def run(config: Config) -> list[dict[str, Any]] | None:
 
 def run_in_background(config: Config) -> None:
     """Send due events, in a background process that holds the lock. Faults stay in the cursors."""
-    if is_disabled():
-        return
-    try:
-        _send(config, destinations(), due_only=True)
-    except (Failure, sqlite.StoreError):
-        return
-    db = sqlite.open_reading()
-    retry_at = max((row["next_try_at"] for row in events.cursors(db)), default=0) if db is not None else 0
-    if retry_at > clock.now_ms() + background.EXPORT_EVERY_S * 1000:
-        background.postpone(background.EXPORT, retry_at)
+    if not is_disabled():
+        with suppress(Failure, sqlite.StoreError):
+            _send(config, destinations(), due_only=True)
 
 
 def is_disabled() -> bool:

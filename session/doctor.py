@@ -26,7 +26,6 @@ from core import VERSION, clock, config, files, switches
 from core.command import find_program
 from core.errors import Failure, explained
 from core.store import cluster, cluster_sync, folders, sqlite, store_file
-from core.store.events import Called
 from memory.archive import transcript_files
 from otel import export, log
 from recall import vectors
@@ -60,7 +59,7 @@ class Examination:
     settings: config.Config | None = None
     db: apsw.Connection | None = None
     switches: "switches.Switches | None" = None
-    calls: Sequence[Called] = ()  # of hooks in the last day
+    calls: Sequence[dict[str, Any]] = ()  # of hooks in the last day
 
 
 def run(

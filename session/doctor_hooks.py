@@ -24,7 +24,6 @@ from core.command import Command, Ended
 from core.errors import Failure
 from core.store import events as stored_events
 from core.store import sqlite
-from core.store.events import Called
 from memory.archive import transcript_files
 from otel import log
 from session.install import plan
@@ -142,7 +141,7 @@ class Checked:
             yield warning("HOOK_DEGRADED", client.name, f"{what} did only part of its work: {reason}", reinstall)
 
 
-def calls(db: apsw.Connection | None, since: int) -> list[Called]:
+def calls(db: apsw.Connection | None, since: int) -> list[dict[str, Any]]:
     """The calls of hooks by event, including those in the spool, which is not changed."""
     spooled = log.spooled_in(files.home())
     if db is not None and not spooled:
@@ -154,41 +153,43 @@ def calls(db: apsw.Connection | None, since: int) -> list[Called]:
     return stored_events.hooks_by_event(copy, since)
 
 
-def events(client: Client, calls: Sequence[Called]) -> list[dict[str, Any]]:
+def events(client: Client, calls: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Each event with a hook, and each that was called: when it was last called, and with which outcomes."""
-    by_event = {name: Called(client.name, name, 0, 0) for name in client.events}
-    by_event |= {called.event: called for called in calls if called.agent == client.name}
+    by_event: dict[str, dict[str, Any]] = {
+        name: {"event": name, "at": None, "calls": 0, "faults": []} for name in client.events
+    }
+    by_event |= {row["event"]: row for row in calls if row["client"] == client.name}
     return [
         {
-            "event": called.event,
-            "lastAt": clock.iso(called.last) if called.last else None,
-            "calls24h": called.count,
-            **{f"{outcome}24h": len(called.errors(outcome)) for outcome in OUTCOMES},
-            "lastError": (called.faults[-1][1] if called.faults else "") or None,
+            "event": row["event"],
+            "lastAt": clock.iso(row["at"]) if row["at"] else None,
+            "calls24h": row["calls"],
+            **{f"{outcome}24h": sum(name == outcome for name, _ in row["faults"]) for outcome in OUTCOMES},
+            "lastError": (row["faults"][-1][1] if row["faults"] else "") or None,
         }
-        for called in by_event.values()
+        for row in by_event.values()
     ]
 
 
-def check_calls(checked: Checked, calls: Sequence[Called], periods: list[Any]) -> Iterator[Finding]:
+def check_calls(checked: Checked, calls: Sequence[dict[str, Any]], periods: list[Any]) -> Iterator[Finding]:
     """Hooks that did not do all their work in the last day, and hooks that are not called though the client is used.
 
     `periods`: in which something was switched off.
     """
     client = checked.client
-    own = [called for called in calls if called.agent == client.name]
-    for called in own:
+    own = [row for row in calls if row["client"] == client.name]
+    for row in own:
         for outcome, what in OUTCOMES.items():
-            errors = called.errors(outcome)
+            errors = [error for name, error in row["faults"] if name == outcome]
             if errors:
                 last = f"; the last error: {' '.join(errors[-1].split())[:200]}" if errors[-1] else ""
                 times = "once" if len(errors) == 1 else f"{len(errors)} times"
-                message = f"its hook{' for ' * bool(called.event)}{called.event} {what} {times} in 24 h{last}"
+                message = f"its hook{' for ' * bool(row['event'])}{row['event']} {what} {times} in 24 h{last}"
                 fix = "joelclaw otel search hook --level warn,error"
                 yield warning(f"HOOK_{outcome.upper()}", client.name, message, fix)
     if checked.since is None:
         return
-    last_call = max((called.last for called in own), default=0)
+    last_call = max((row["at"] for row in own), default=0)
     transcripts = transcript_files.find((), client.name, every=True) if client.session_file else ()
     written = max((file.changed // 1_000_000 for file in transcripts), default=0)
     if written and switches.is_in_period(periods, written):

@@ -48,17 +48,9 @@ class Machine:
         """Run a command."""
         self.home.mkdir(mode=0o700, exist_ok=True)
         env = {**self.environment, **more}
-        self._no_background(more.get("JOELCLAW_NOW_MS"))
+        if not self.background and (self.home / "outbox.lock").exists():
+            os.utime(self.home / "outbox.lock")  # as if a push had just been started
         return attempt(self.home, *words, stdin=stdin, env=env, timeout=timeout)
-
-    def _no_background(self, now_ms: str | None) -> None:
-        """Postpone the next background push by fifty minutes."""
-        if not self.background:
-            due = self.home / "cache" / "store-push.due"
-            due.parent.mkdir(mode=0o700, exist_ok=True)
-            due.touch(mode=0o600)
-            at = (int(now_ms) / 1000 if now_ms else time.time()) + 3000
-            os.utime(due, (at, at))
 
     def result(self, *words: str, **more: Any) -> Any:
         """Run a command that must succeed; returns its result."""

@@ -122,24 +122,6 @@ def next_batch(db: apsw.Connection, after: int, upto: int, most: int, most_bytes
     return kept, after
 
 
-class Called:
-    """Calls of a client's hook for an event. Times in ms; `count` and `faults` since a given time."""
-
-    __slots__ = ("agent", "count", "event", "faults", "last")
-
-    def __init__(self, agent: str, event: str, last: int, count: int, faults: tuple[tuple[str, str], ...] = ()) -> None:
-        self.agent = agent
-        self.event = event
-        self.last = last
-        self.count = count
-        self.faults = faults
-        """Outcome (`failed`, `degraded` or `late`) and error of each call with a fault, oldest first."""
-
-    def errors(self, outcome: str) -> list[str]:
-        """The errors of the calls with this outcome."""
-        return [error for name, error in self.faults if name == outcome]
-
-
 def of_session(db: apsw.Connection, session: str) -> list[dict[str, Any]]:
     """The events of a session above debug level, oldest first."""
     sql = (
@@ -149,17 +131,17 @@ def of_session(db: apsw.Connection, session: str) -> list[dict[str, Any]]:
     return fetch_dicts(db, sql, (session,), json_columns=["metadata"])
 
 
-def hooks_by_event(db: apsw.Connection, since: int) -> list[Called]:
-    """The calls of each client's hooks by event, counted from a time on."""
-    faults: dict[tuple[str, str], list[tuple[str, str]]] = {}
-    query = "SELECT client, event, outcome, error FROM hook_call WHERE outcome <> 'ok' AND at >= ? ORDER BY at, id"
-    for client, event, outcome, error in db.execute(query, (since,)):
-        faults.setdefault((client, event), []).append((outcome, error))
-    query = "SELECT client, event, max(at), sum(at >= ?) FROM hook_call GROUP BY 1, 2 ORDER BY 1, 3 DESC"
-    return [
-        Called(client, event, last, count, tuple(faults.get((client, event), ())))
-        for client, event, last, count in db.execute(query, (since,))
-    ]
+def hooks_by_event(db: apsw.Connection, since: int) -> list[dict[str, Any]]:
+    """Of each client's hook by event: when it was called last (`at`), and how often since a time (`calls`).
+
+    `faults`: outcome (`failed`, `degraded` or `late`) and error of the calls since then that had one, oldest first.
+    """
+    sql = (
+        "SELECT client, event, max(at) AS at, sum(at >= ?1) AS calls, json_group_array(json_array(outcome, error))"
+        " FILTER (WHERE outcome <> 'ok' AND at >= ?1) AS faults FROM (SELECT * FROM hook_call ORDER BY at, id)"
+        " GROUP BY 1, 2 ORDER BY 1, 3 DESC"
+    )
+    return fetch_dicts(db, sql, (since,), json_columns=["faults"])
 
 
 def copy_hook_calls(db: apsw.Connection, into: apsw.Connection) -> None:

@@ -95,10 +95,7 @@ def open_reading() -> apsw.Connection | None:
 
 def replaces_lost_store(db: apsw.Connection) -> bool:
     """Whether this store was created in place of a lost store, and its sessions were not archived again."""
-    try:
-        return bool(db.execute("SELECT count(*) FROM upkeep WHERE name = 'lost'").get)
-    except apsw.Error:  # other queries report a damaged store
-        return False
+    return bool(db.execute("SELECT count(*) FROM upkeep WHERE name = 'lost'").get)
 
 
 def note_archived_again() -> None:

@@ -127,11 +127,6 @@ def sizes(db: apsw.Connection) -> tuple[int, int]:
     return int(db.execute("PRAGMA page_count").get) * page, int(db.execute("PRAGMA freelist_count").get) * page
 
 
-def owe(db: apsw.Connection) -> None:
-    """Note, inside the caller's transaction, that deleted text is still in the file."""
-    db.execute("INSERT OR REPLACE INTO upkeep VALUES ('wipe', 1)")
-
-
 def is_owed(db: apsw.Connection) -> bool:
     """If a purge has deleted text that may still be in the file."""
     return bool(db.execute("SELECT count(*) FROM upkeep WHERE name = 'wipe'").get)

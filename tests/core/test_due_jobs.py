@@ -17,7 +17,6 @@ from conftest import JOELCLAW, NOW_MS, PATIENCE_S, clean_environment, until
 from cli import mcp_tools
 from core import background, config, files
 
-DAY_MS = 86_400_000
 ON = config.Config({"store.backend": "typesense", "otel.export": "auto"})
 
 
@@ -36,8 +35,13 @@ def begun(home: Path, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return started
 
 
-def at(monkeypatch: pytest.MonkeyPatch, ms: int) -> None:
-    monkeypatch.setenv("JOELCLAW_NOW_MS", str(NOW_MS + ms))
+def wait(home: Path, seconds: int) -> None:
+    """Let the last starts be some seconds ago."""
+    at = time.time() - seconds
+    (home / "cache").mkdir(exist_ok=True)
+    for lock in ("outbox.lock", "cache/otel-export.lock"):
+        (home / lock).touch()
+        os.utime(home / lock, (at, at))
 
 
 def test_a_job_that_is_switched_off_is_not_started(begun: list[Any], home: Path) -> None:
@@ -46,23 +50,19 @@ def test_a_job_that_is_switched_off_is_not_started(begun: list[Any], home: Path)
     assert begun == [] and not home.exists(), "there is no cluster of this home yet"
 
 
-def test_a_job_that_is_switched_on_starts_once_when_due(
-    begun: list[Any], home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_job_that_is_switched_on_starts_once_when_due(begun: list[Any], home: Path) -> None:
     home.mkdir()
-    (home / "outbox.lock").touch()
+    wait(home, 60)
     background.start_due(ON)
     sync = ("outbox.lock", ("store", "push"), 40)
     export = (os.path.join("cache", "otel-export.lock"), ("otel", "export"), 60)
     assert begun == [sync, export]
     background.start_due(ON)
-    at(monkeypatch, 29_999)
-    background.start_due(ON)
     assert begun == [sync, export]
-    at(monkeypatch, 30_000)
+    wait(home, 31)
     background.start_due(ON)
     assert begun == [sync, export, sync]
-    at(monkeypatch, 60_000)
+    wait(home, -9)
     background.start_due(ON)
     assert begun == [sync, export, sync, sync, export]
 
@@ -72,13 +72,6 @@ def test_a_due_job_starts_after_an_mcp_tool_call(begun: list[Any], home: Path, m
     monkeypatch.setenv("JOELCLAW_OTEL_EXPORT", "auto")
     assert anyio.run(mcp_tools.recall, "tide tables").is_error is False
     assert [words for _, words, _ in begun] == [("otel", "export")]
-
-
-@pytest.mark.parametrize(("ahead", "starts"), [(DAY_MS, False), (DAY_MS + 1, True), (1, False), (0, True), (-1, True)])
-def test_a_job_may_be_postponed_by_a_day_at_most(begun: list[Any], ahead: int, starts: bool) -> None:
-    background.postpone(background.EXPORT, NOW_MS + ahead)
-    background.start_due(ON)
-    assert len(begun) == starts
 
 
 DAY_S = 86_400

@@ -1,6 +1,7 @@
 """`store push` and `pull`: writes and curation reach the cluster once, other machines see them, a pull fills a home."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -179,7 +180,7 @@ def test_writes_during_pushes_are_all_pushed(machine: Machine) -> None:
 def test_a_hook_starts_a_push_and_does_not_wait_for_it(machine: Machine) -> None:
     name = machine.write(FACTS[0])
     machine.background = True
-    (machine.home / "cache" / "store-push.due").unlink()
+    os.utime(machine.home / "outbox.lock", (0, 0))
     machine.configure()
     payload = json.dumps({"session_id": "s", "hook_event_name": "UserPromptSubmit", "prompt": "drain the queue"})
     done = machine.run("hook", "claude", stdin=payload.encode())
