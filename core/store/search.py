@@ -61,8 +61,8 @@ class LocalCandidates:
         scores: dict[int, float] = {}
         if terms and size <= SMALL_INDEX:
             scores = self._lexical_small(terms, filters, rows)
-        elif terms:
-            scores = self._lexical(self._match(terms), filters, lexical, rows)
+        elif terms and (match := self._match(terms)):
+            scores = self._lexical(match, filters, lexical, rows)
         if self._compounds:
             for term in [term for term in terms if not self._forms(term)][:3]:  # each takes some milliseconds
                 self._add_compounds(term, scores, filters, rows)
@@ -188,7 +188,7 @@ class LocalCandidates:
     def _match(self, terms: Sequence[str]) -> str:
         """A query for any of the terms that tell documents apart; in a large memory, for the rarest of them.
 
-        FTS5 gives no weight to a term that half of the rows contain.
+        FTS5 gives no weight to a term that half of the rows contain. If it gives none to any term, "".
         """
         affordable_matches = 20_000  # BM25 takes about 1 µs per matching document
         size = self.size()
@@ -205,7 +205,7 @@ class LocalCandidates:
             if count > most or (total > affordable_matches and size > affordable_matches):
                 break
             rarest.append(term)
-        if rarest:
+        if rarest or counted[0][0] > size // 2:
             return " OR ".join(rarest)
         together = " AND ".join(map(quoted, terms))
         enough = 50  # then no single term needs to be searched for
