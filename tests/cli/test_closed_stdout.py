@@ -23,7 +23,7 @@ STDIN = {
 FULL = "stdout cannot be written: No space left on device; the output is incomplete\n"
 ALWAYS_0 = "hook"
 """An agent is told of no fault."""
-FEW = ("recall", "memory write", "memory export", "otel search", "idle run", "hook", "status")
+FEW = ("recall", "memory write", "memory export", "hook", "status")
 
 
 def words_of(path: str) -> list[str]:

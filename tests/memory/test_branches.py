@@ -189,10 +189,12 @@ def told(run: Run, talk: Any, turns: list[tuple[str, str]], *, each: bool) -> No
 
 def abandoned(run: Run) -> tuple[set[str], set[str]]:
     """The words of the abandoned and of the other turns: by their prompts and answers, and by their calls."""
+    every = ("wren", "merlin", "saker", "hobby", "heron", "curlew")
+    queries = "".join(f"store the port under {word}_PORT\nrun {word}\n" for word in every)
+    answers = map(json.loads, run("recall", "--batch", "-", "--limit", "20", stdin=queries).out.splitlines())
+    hits = [hit for answer in answers for hit in answer["result"]["hits"]]
     words: tuple[set[str], set[str]] = (set(), set())
-    for word in ("wren", "merlin", "saker", "hobby", "heron", "curlew"):
-        queries = (f"store the port under {word}_PORT", f"run {word}")
-        hits = [hit for query in queries for hit in run("recall", query, "--limit", "20").result["hits"]]
+    for word in every:
         own = [hit for hit in hits if word in hit["observation"] and hit["collection"] in ("episodes", "calls")]
         for hit in own:
             words[not hit["isAbandoned"]].add(word)

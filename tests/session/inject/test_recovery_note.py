@@ -413,13 +413,11 @@ def test_a_compaction_in_the_last_line_of_a_file_is_known(run: Run, tmp_path: Pa
     assert "flyHome" not in text, "what the client says in its last line is read"
 
 
-@pytest.mark.parametrize(
-    "go_on", ["go on", "weiter", "ja, mach ruhig so weiter", "続けて", "продолжай, пожалуйста", "네"]
-)
-@pytest.mark.parametrize("wording", [
-    "Fix the login bug", "Task: fix the login", "⚠️ the build is red", "❌ login fails",
-    "arregla el login", "Login reparieren", "почини логин",
-    "Migriere die Nutzertabelle und behalte alle alten Spalten",
+@pytest.mark.parametrize(("wording", "go_on"), [
+    ("Fix the login bug", "go on"), ("Task: fix the login", "weiter"), ("⚠️ the build is red", "네"),
+    ("❌ login fails", "продолжай, пожалуйста"), ("arregla el login", "ja, mach ruhig so weiter"),
+    ("Login reparieren", "ja, mach ruhig so weiter"), ("почини логин", "続けて"),
+    ("Migriere die Nutzertabelle und behalte alle alten Spalten", "weiter"),
 ])  # fmt: skip
 def test_the_task_is_the_last_request_whatever_language_says_go_on(
     run: Run, tmp_path: Path, wording: str, go_on: str
