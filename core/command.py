@@ -13,7 +13,6 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from tempfile import TemporaryFile
 from typing import Literal
 
 from core.config import Config
@@ -37,8 +36,7 @@ os.killpg(0, 9)
 """
 """Forks a child that reads a pipe of ours: when we end, however that happens, it kills the command's group."""
 
-MAX_OUTPUT = 1_000_000  # bytes that a command may print on stdout before it is stopped
-Reason = Literal["", "timeout", "not-started", "too-long"]
+Reason = Literal["", "timeout", "not-started"]
 
 
 @dataclass(frozen=True)
@@ -60,7 +58,6 @@ class Ended:
             "": f"exit status {status}" if status >= 0 else f"ended by signal {-status}",
             "timeout": "it took too long and was stopped",
             "not-started": "it could not be started",
-            "too-long": "it printed too much and was stopped",
         }[self.reason]
         return f"{how}: {output}" if output else how
 
@@ -79,65 +76,53 @@ def split_command(template: str, values: Mapping[str, str]) -> list[str]:
     return words
 
 
-@dataclass(frozen=True)
-class Command:
-    """A command of the user's to run, without a shell."""
+def run_command(
+    words: Sequence[str],
+    seconds: float,
+    *,
+    cwd: str | None = None,
+    environment: Mapping[str, str] | None = None,
+    data: bytes = b"",
+    guarded: bool = False,
+) -> Ended:
+    """Run a command of the user's without a shell, to its end, to a KeyboardInterrupt, or for `seconds` at most.
 
-    words: Sequence[str]
-    seconds: float
-    """Its time limit: it gets SIGTERM, and 3 s later SIGKILL."""
-    cwd: str | None = None
-    environment: Mapping[str, str] | None = None
-    data: bytes = b""
-    """For its stdin, which it need not read."""
-    guarded: bool = False
-    """Whether it is killed when we end, however that happens."""
-
-    def run(self) -> Ended:
-        """Run it to its end, or to a KeyboardInterrupt; then end all that it started and that stayed in its group."""
-        if not self.words or not find_program(self.words[0]):
-            return Ended(None, f"No such file: {self.words[:1]}".encode(), "not-started")
-        alive_reader, alive_writer = os.pipe()
-        guard = [sys.executable, "-I", "-S", "-c", GUARD, str(alive_reader)] if self.guarded else []
+    Then all that it started and that stayed in its group gets SIGTERM, and 3 s later SIGKILL. It need not read `data`
+    on its stdin. `guarded`: it is killed when we end, however that happens.
+    """
+    if not words or not find_program(words[0]):
+        return Ended(None, f"No such file: {words[:1]}".encode(), "not-started")
+    alive_reader, alive_writer = os.pipe()
+    guard = [sys.executable, "-I", "-S", "-c", GUARD, str(alive_reader)] if guarded else []
+    shared = [alive_reader] if guarded else []
+    try:
+        process = subprocess.Popen(  # noqa: S603  # the user's own command
+            [*guard, *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            cwd=cwd, env=environment, pass_fds=shared, start_new_session=True,
+        )  # fmt: skip
         try:
-            with TemporaryFile() as data:  # not a pipe: the command need not read it
-                data.write(self.data)
-                data.seek(0)
-                process = subprocess.Popen(  # noqa: S603  # the user's own command
-                    [*guard, *self.words],
-                    cwd=self.cwd,
-                    env=self.environment,
-                    stdin=data,
-                    stdout=subprocess.PIPE,
-                    stderr=subprocess.PIPE,
-                    pass_fds=[alive_reader] if self.guarded else [],
-                    start_new_session=True,
-                )
-            try:
-                reason = self._wait(process)
-            finally:
-                output, errors = _end(process)
-            return Ended(process.returncode, output, "too-long" if len(output) > MAX_OUTPUT else reason, errors)
-        except (OSError, ValueError) as error:
-            return Ended(None, str(error).encode(), "not-started")
+            reason = _wait(process, data, time.monotonic() + seconds)
         finally:
-            os.close(alive_reader)
-            os.close(alive_writer)
+            output, errors = _end(process)
+        return Ended(process.returncode, output, reason, errors)
+    except (OSError, ValueError) as error:
+        return Ended(None, str(error).encode(), "not-started")
+    finally:
+        os.close(alive_reader)
+        os.close(alive_writer)
 
-    def _wait(self, process: subprocess.Popen[bytes]) -> Reason:
-        """Wait until the process ends or has to be ended. A grandchild that keeps the output open does not count."""
-        deadline = time.monotonic() + self.seconds
-        while True:
-            try:
-                process.communicate(timeout=0.05)
-                return ""
-            except subprocess.TimeoutExpired as waiting:
-                if len(waiting.output or b"") > MAX_OUTPUT:
-                    return "too-long"
+
+def _wait(process: subprocess.Popen[bytes], data: bytes, deadline: float) -> Reason:
+    """Wait until the process ends or has to be ended. A grandchild that keeps the output open does not count."""
+    while time.monotonic() < deadline:
+        try:
+            process.communicate(data, timeout=0.05)
+            return ""
+        except subprocess.TimeoutExpired:
+            data = b""  # it is being written
             if process.poll() is not None:
                 return ""
-            if time.monotonic() >= deadline:
-                return "timeout"
+    return "timeout"
 
 
 def _end(process: subprocess.Popen[bytes]) -> tuple[bytes, bytes]:
@@ -150,7 +135,7 @@ def _end(process: subprocess.Popen[bytes]) -> tuple[bytes, bytes]:
         except subprocess.TimeoutExpired as waiting:  # something outside the group may keep the output open
             output, errors = waiting.output or b"", waiting.stderr or b""
     process.wait()
-    for stream in filter(None, (process.stdout, process.stderr)):
+    for stream in filter(None, (process.stdin, process.stdout, process.stderr)):
         stream.close()
     return output, errors
 
@@ -183,7 +168,7 @@ class Model:
             raise Failure("MODEL_TOO_LONG", message, fix)
         environment = {**os.environ, IN_MODEL: "1"}
         timeout_s = min(self.timeout_s, seconds)
-        ended = Command(words, timeout_s, environment=environment, data=data, guarded=True).run()
+        ended = run_command(words, timeout_s, environment=environment, data=data, guarded=True)
         if ended.reason == "timeout":
             fix = "raise model.timeout_seconds in config.toml, or use a faster model"
             raise Failure("MODEL_TIMEOUT", f"{name} did not answer within {timeout_s:g} s", fix)

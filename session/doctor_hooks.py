@@ -20,7 +20,7 @@ import apsw
 
 from clients.base import Client
 from core import clock, files, switches
-from core.command import Command, Ended
+from core.command import Ended, run_command
 from core.errors import Failure
 from core.store import events as stored_events
 from core.store import sqlite
@@ -224,7 +224,7 @@ def _run(words: list[str], client: Client, event: str) -> tuple[Ended, int, list
         began = time.monotonic()
         data = json.dumps(payload).encode()
         environment = {**known, "JOELCLAW_HOME": home}
-        ended = Command(words, MAX_SECONDS, folder, environment, data).run()
+        ended = run_command(words, MAX_SECONDS, cwd=folder, environment=environment, data=data)
         ms = round((time.monotonic() - began) * 1000)
         spooled = log.spooled_in(home)
         events = [(event["action"], event.get("error", "")) for event in spooled if event["component"] == "hook"]

@@ -178,7 +178,7 @@ def compact(session_id: str, config: Config) -> dict[str, Any] | None:
 
 def _compact(state: SessionState, timer: IdleTimer, config: Config) -> dict[str, Any]:
     """Run the client's command, check that it compacted the session, and remove the timer. Faults become events."""
-    from core.command import Command
+    from core.command import run_command
     from session import compaction
 
     began, session_id, scheduled_at = time.monotonic(), state.session_id, timer["scheduledAt"]
@@ -193,7 +193,7 @@ def _compact(state: SessionState, timer: IdleTimer, config: Config) -> dict[str,
         if config.get_bool("compaction.notify_on_start"):
             compaction.start_notify_command(config)
         environment = {**os.environ, IDLE_RUN: "1"}
-        ended = Command(words, seconds=COMPACTION_SECONDS, cwd=folder, environment=environment, guarded=True).run()
+        ended = run_command(words, COMPACTION_SECONDS, cwd=folder, environment=environment, guarded=True)
         error = _error_of(ended, state, timer, compactions)
     except Exception as fault:  # the next session is compacted all the same
         error = f"{fault.code}: {fault.message}" if isinstance(fault, Failure) else f"{type(fault).__name__}: {fault}"

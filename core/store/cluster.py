@@ -75,11 +75,11 @@ def api_key(config: Config) -> str:
     command = config.get_str("store.key_command").strip()
     message = "the cluster's key is not set"
     if not key and command:
-        from core.command import Command, split_command
+        from core.command import run_command, split_command
 
         message = "store.key_command does not print a key"  # quotes neither it nor its output: both may hold the key
         try:
-            ended = Command(split_command(command, {}), 10.0).run()
+            ended = run_command(split_command(command, {}), 10.0)
             key = ended.output.decode("utf-8", "replace").strip() if ended.status == 0 else ""
         except ValueError:  # a quotation mark is missing
             pass

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from clients.base import Client
 from clients.content import as_object
 from core import files
-from core.command import Command
+from core.command import run_command
 from session import own_command
 from session.install import settings_text
 from session.install.settings_text import Malformed
@@ -282,7 +282,7 @@ class OpenClawSettings(Settings):
             return ["OpenClaw was not asked whether it loads the plugin, because `openclaw` is not on the PATH"]
         words = ["plugins", "inspect", own_command.NAME, "--runtime", "--json"]
         # Not in a folder of a project, whose variables OpenClaw would read. A busy machine needs half a minute.
-        ended = Command([program, *words], seconds=60, cwd=self.client.home()).run()
+        ended = run_command([program, *words], 60, cwd=self.client.home())
         try:
             answer = as_object(json.loads(ended.output))
         except ValueError:

@@ -73,7 +73,6 @@ def test_prompt_in_answer_out() -> None:
     ("sh -c 'echo first >&2; echo the quota is used >&2; echo >&2; exit 1'", "MODEL_FAILED", "the quota is used"),
     ("true", "MODEL_FAILED", "exit status 0"),
     ("sleep 3600", "MODEL_TIMEOUT", "0.5 s"),
-    ("yes", "MODEL_FAILED", "printed too much"),
 ])  # fmt: skip
 def test_every_fault_has_its_code(command: str, code: str, message: str) -> None:
     fault = failure("hello", command, timeout=0.5 if code == "MODEL_TIMEOUT" else 60)
@@ -101,7 +100,6 @@ def test_the_command_knows_where_it_runs_and_asks_no_model_itself(monkeypatch: p
 
 @pytest.mark.parametrize(("then", "code"), [
     ("time.sleep(3600)", "MODEL_TIMEOUT"),
-    ("print('x' * 2_000_000, flush=True); time.sleep(3600)", "MODEL_FAILED"),
     ("sys.exit(1)", "MODEL_FAILED"), ("print('done')", ""),  # although its child holds stdout open
 ])  # fmt: skip
 def test_no_process_of_its_group_survives(tmp_path: Path, then: str, code: str) -> None:
@@ -136,7 +134,7 @@ def test_the_process_group_ends_with_our_process(tmp_path: Path, ending: signal.
 def test_no_descriptor_and_no_child_remains(tmp_path: Path) -> None:
     ask("", "echo once")
     before = sorted(os.listdir("/proc/self/fd"))
-    for command in ("echo again", "false", "yes"):
+    for command in ("echo again", "false"):
         try:
             ask("", command)
         except Failure:
