@@ -211,7 +211,7 @@ class ClusterSource(LocalCandidates):
             own_idf = max(log((max(len(scores) - count, 0) + 0.5) / (count + 0.5)), 1e-6)  # FTS5's, of the copies
             for rowid, score in found.items():
                 scores[rowid] += score / own_idf * self._idf(key)
-        near = cosines(self._db, stored_documents.STATIC_SPACE, list(scores), vector)
+        near = cosines(self._db, list(scores), vector)
         return [{"rowid": rowid, "bm25": score, "cosine": near.get(rowid)} for rowid, score in scores.items()]
 
     def absent(self, terms: Sequence[str]) -> float:

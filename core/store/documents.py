@@ -151,27 +151,24 @@ def listed(
     db: apsw.Connection, collection: str, asked: dict[str, Any], *, limit: int, offset: int
 ) -> tuple[int, list[Document]]:
     """The number of memories of a collection that match the filters `asked`, and a page of them, newest first."""
-    where = ["rowid BETWEEN ? AND ?"]
-    values: list[Any] = [*row_range(collection)]
-
-    def narrow(condition: str, *parameters: object) -> None:
-        where.append(condition)
-        values.extend(parameters)
-
+    narrowed: list[tuple[str, Sequence[Any]]] = [("rowid BETWEEN ? AND ?", row_range(collection))]
     if not asked["whatever"]:
-        narrow("forgotten_at IS NULL AND superseded_by = ''")
-    for tag in asked["tags"]:  # `instr` first: few rows hold the letters, which saves parsing lists
-        narrow("instr(tags, ?) AND EXISTS (SELECT 1 FROM json_each(tags) WHERE value = ?)", json_text.dumps(tag), tag)
+        narrowed.append(("forgotten_at IS NULL AND superseded_by = ''", ()))
+    has_tag = "EXISTS (SELECT 1 FROM json_each(tags) WHERE value = ?)"
+    # `instr` first: few rows hold the letters, which saves parsing lists
+    narrowed += [(f"instr(tags, ?) AND {has_tag}", (json_text.dumps(tag), tag)) for tag in asked["tags"]]
     if asked["without"]:
-        narrow("NOT EXISTS (SELECT 1 FROM json_each(tags) WHERE value = ?)", asked["without"])
+        narrowed.append((f"NOT {has_tag}", (asked["without"],)))
     if asked["category"]:
-        narrow("category_id = ?", asked["category"])
+        narrowed.append(("category_id = ?", (asked["category"],)))
     if asked["verdicts"]:
-        narrow(f"write_verdict IN ({marks(asked['verdicts'])})", *asked["verdicts"])
+        narrowed.append((f"write_verdict IN ({marks(asked['verdicts'])})", asked["verdicts"]))
     if names := asked["projects"]:
         of_sessions = f"session_id IN (SELECT id FROM session WHERE project IN ({marks(names)}))"
-        narrow(f"(project IN ({marks(names)}) OR (project = '' AND {of_sessions}))", *names, *names)
-    joined = " AND ".join(where)
+        condition = f"(project IN ({marks(names)}) OR (project = '' AND {of_sessions}))"
+        narrowed.append((condition, (*names, *names)))
+    joined = " AND ".join(condition for condition, _ in narrowed)
+    values = [value for _, parameters in narrowed for value in parameters]
     count = int(db.execute(f"SELECT count(*) FROM document WHERE {joined}", values).get)
     # If many match, walking by time soon meets the newest of them (`+`); else all of them are sorted.
     walk = "+" if count > 2_000 else ""
@@ -202,12 +199,8 @@ def beginnings(db: apsw.Connection, identifiers: Sequence[str], characters: int)
 
 
 def projects(db: apsw.Connection) -> list[str]:
-    """The names of projects that memories have: from entry to entry of the index, not over all rows."""
-    rows = db.execute(
-        "WITH RECURSIVE known(name) AS (SELECT min(project) FROM document WHERE project <> '' UNION ALL"
-        " SELECT (SELECT min(project) FROM document WHERE project <> '' AND project > name) FROM known"
-        " WHERE name IS NOT NULL) SELECT name FROM known WHERE name IS NOT NULL"
-    )
+    """The names of projects that memories have, also forgotten ones."""
+    rows = db.execute("SELECT DISTINCT project FROM tally WHERE documents > 0 AND project <> '' ORDER BY 1")
     return [str(name) for (name,) in rows]
 
 

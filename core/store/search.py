@@ -70,7 +70,7 @@ class LocalCandidates:
         if vector and self.semantic:
             for rowid in self._nearest(vector, filters, semantic, rows):
                 scores.setdefault(rowid, 0.0)
-            near = cosines(self._db, documents.STATIC_SPACE, list(scores), vector)
+            near = cosines(self._db, list(scores), vector)
         return [{"rowid": rowid, "bm25": score, "cosine": near.get(rowid)} for rowid, score in scores.items()]
 
     def newest(self, filters: Filters, limit: int) -> list[int]:
@@ -86,15 +86,13 @@ class LocalCandidates:
 
     def around(self, rowids: Sequence[int], terms: Sequence[str]) -> dict[int, float]:
         """The BM25 of the segment around each of the rows that is an episode."""
-        first, last = row_range("episodes")
-        episodes = [rowid for rowid in rowids if first <= rowid <= last]
         segment_of = {
             int(rowid): int(segment)
             for rowid, segment in self._db.execute(
                 "SELECT rowid, (SELECT rowid FROM segment WHERE session_id = document.session_id"
                 " AND first <= document.rowid ORDER BY first DESC LIMIT 1) FROM document"
-                f" WHERE rowid IN ({marks(episodes)})",
-                episodes,
+                f" WHERE rowid IN ({marks(rowids)}) AND rowid BETWEEN ? AND ?",
+                (*rowids, *row_range("episodes")),
             )
             if segment is not None
         }
@@ -352,14 +350,14 @@ class RowFilter:
         return sql or "true", [value for _, values in self._conditions for value in values]
 
 
-def cosines(db: apsw.Connection, space: int, rowids: Sequence[int], vector: bytes) -> dict[int, float]:
-    """The cosine, -1 to 1, of the documents that have a vector in the space; sqlite-vec must be loaded."""
-    if not (space and vector and rowids):
+def cosines(db: apsw.Connection, rowids: Sequence[int], vector: bytes) -> dict[int, float]:
+    """The cosine, -1 to 1, of the documents that have a vector; sqlite-vec must be loaded."""
+    if not vector:
         return {}
     rows = db.execute(
         "SELECT document, vec_distance_cosine(vec_int8(value), vec_int8(?)) FROM vector"
         f" WHERE document IN ({marks(rowids)}) AND space = ?",
-        (vector, *rowids, space),
+        (vector, *rowids, documents.STATIC_SPACE),
     )
     return {int(rowid): 1.0 - float(distance) for rowid, distance in rows}
 
