@@ -44,10 +44,8 @@ if TYPE_CHECKING:
     from clients.entries import Origin
 
 
-# Types of the lines that name a session, and the field with the name. A summary names its session by the last entry.
-TITLES = (
-    ("custom-title", "customTitle"), ("ai-title", "aiTitle"), ("agent-name", "agentName"), ("summary", "summary"),
-)  # fmt: skip
+# Types of the lines that name a session, and the field with the name.
+TITLES = (("custom-title", "customTitle"), ("ai-title", "aiTitle"), ("agent-name", "agentName"))
 
 
 class Claude(Client):
@@ -113,7 +111,6 @@ class Claude(Client):
             found = _queued_entries(line, at)
         elif name := next((as_text(line.get(field)) for given, field in TITLES if given == kind), ""):
             found = [Entry("title", text=name, origin="user" if kind == "custom-title" else "client")]
-            parent = line.get("leafUuid")
         elif kind == "queue-operation":
             found = _queue_entries(line, at)
         elif kind == "system" and line.get("subtype") == "compact_boundary":

@@ -57,7 +57,7 @@ class Entry:
         self.kind = kind
         self.at = at  # ms since the epoch
         self.id = ""  # of the node in the session's tree
-        self.parent = ""  # id of the node before it on its branch; of a title: of an entry of the session that it names
+        self.parent = ""  # id of the node before it on its branch
         self.stable_id = ""  # of a prompt or answer, unique over all sessions
         self.session = ""  # the session that the line names
         self.copied_from = ""  # the session from which a fork copied the line

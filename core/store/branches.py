@@ -4,10 +4,9 @@ A transcript only grows at its end. If the user goes back, the next prompt names
 client notes what was taken back. Whatever was said in between is abandoned, until a later prompt continues it.
 
 A mark tells how far a session was stored up to an entry: the number of the last call and the row of the last episode,
-which both only grow along a transcript. What the archive knew from a fork is moved behind what came before it in the
-session's own transcript (see `unplaced`). A rewind is a pair of marks: the end of the transcript at that
-time, and the entry that the user went back to. Read the rewinds backwards: what follows the last one is live, before
-it only what comes before its target, and so on.
+which both only grow along a transcript. A rewind is a pair of marks: the end of the transcript at that time, and the
+entry that the user went back to. Read the rewinds backwards: what follows the last one is live, before it only what
+comes before its target, and so on.
 
 An abandoned episode has the tag `abandoned`, an abandoned call a column. Functions that write belong inside the
 caller's transaction.
@@ -59,22 +58,6 @@ class Node:
         self.calls: list[str] = []
 
 
-def unplaced(db: apsw.Connection, session: str, nodes: Sequence[Node]) -> dict[str, int]:
-    """The episodes and calls of new nodes, and the node. A fork may have them already, perhaps in another order."""
-    listed = json_text.dumps([node.id for node in nodes])
-    query = f"SELECT id FROM node WHERE session_id = ? AND id IN {LISTED}"
-    placed = {identifier for (identifier,) in db.execute(query, (session, listed))}
-    new = (node for node in nodes if node.id and node.id not in placed)
-    return {name: node.id for node in new for name in (*node.episodes, *node.calls)}
-
-
-def is_copied(db: apsw.Connection, session: str, node: int) -> bool:
-    """Whether a session is a fork or has forks, or another session has a node of it."""
-    related = "SELECT 1 FROM session WHERE parent = ?1 OR (id = ?1 AND parent <> '')"
-    shared = "SELECT 1 FROM session JOIN node ON session_id = session.id AND node.id = ?2 WHERE session.id <> ?1"
-    return bool(db.execute(f"SELECT EXISTS ({related}) OR EXISTS ({shared})", (session, node)).get)
-
-
 def follow(
     db: apsw.Connection, session: str, nodes: Sequence[Node], ends: tuple[Mark, Mark]
 ) -> tuple[Mark, Mark, bool]:
@@ -122,15 +105,6 @@ def _with_stored(db: apsw.Connection, session: str, nodes: Sequence[Node]) -> It
     rows = dict(db.execute(f"SELECT id, rowid FROM document WHERE session_id = ? AND id IN {LISTED}", (session, names)))
     for node in nodes:
         yield node, [*filter(None, map(numbers.get, node.calls))], [*filter(None, map(rows.get, node.episodes))]
-
-
-def session_with(db: apsw.Connection, name: str) -> str:
-    """The session with this id or entry, rather than a fork that copied the entry; "" if there is none."""
-    query = (
-        "SELECT session.id FROM session LEFT JOIN node ON session_id = session.id AND node.id = ?1"
-        " WHERE updated_at <> ?2 AND (session.id = ?3 OR node.id) ORDER BY kind = 'fork', updated_at LIMIT 1"
-    )
-    return str(db.execute(query, (_hash_of(name), sessions.FORGOTTEN, name)).get or "")
 
 
 def _taken_back(db: apsw.Connection, session: str, node: Node, found: Sequence[Rewind]) -> Mark | None:

@@ -67,20 +67,6 @@ def forget(db: apsw.Connection, session: str, number: int) -> bool:
     return True
 
 
-def move(db: apsw.Connection, session: str, number: int, to: int, prompt: int) -> None:
-    """Give a call another number, which no other call has, and the number of its prompt."""
-    db.execute(
-        "UPDATE call SET number = ?1, prompt = ?2 WHERE session_id = ?3 AND number = ?4",
-        (to, prompt, session, number),
-    )
-    columns = {"name": ("first", "last", "written"), "compaction": ("call",), "place": ("number",), "edit": ("number",)}
-    for table, names in columns.items():
-        own = "file_id IN (SELECT id FROM place_file WHERE session_id = ?2)"
-        own = own if table in ("place", "edit") else "session_id = ?2"
-        for name in names:
-            db.execute(f"UPDATE {table} SET {name} = ?1 WHERE {own} AND {name} = ?3", (to, session, number))
-
-
 def drop_copies(db: apsw.Connection, session: str, owner: str) -> None:
     """Delete a session's calls that it copied from another, with the names and places that only they have.
 

@@ -105,11 +105,7 @@ def of_agents(db: apsw.Connection) -> set[str]:
 def forget(db: apsw.Connection, identifier: str) -> None:
     """Delete a session's work; what it does from now on is not kept either."""
     began = db.execute("SELECT parent, kind FROM session WHERE id = ?", (identifier,)).fetchone() or ("", "main")
-    rows = db.execute("SELECT rowid FROM call WHERE session_id = ?", (identifier,)).fetchall()
-    db.executemany("DELETE FROM call_lexicon WHERE rowid = ?", rows)
-    calls.drop_places(db, identifier)
-    for table in ("name", "call", "compaction"):
-        db.execute(f"DELETE FROM {table} WHERE session_id = ?", (identifier,))
+    _delete_work(db, identifier)
     db.execute("DELETE FROM session WHERE id = ?", (identifier,))
     db.execute(
         "INSERT INTO session (id, client, project, folder, updated_at, prompts, calls, plan, parent, kind)"
@@ -315,11 +311,6 @@ def save_transcript_position(db: apsw.Connection, source: str, offset: int, head
     db.execute("INSERT OR REPLACE INTO transcript VALUES (?, ?, ?, ?, ?)", (source, offset, head, carry, at))
 
 
-def positions_with(db: apsw.Connection, text: str) -> list[tuple[str, int, str, str]]:
-    """The transcripts with a text in their carry, and their positions."""
-    return list(db.execute("SELECT source, offset, head, carry FROM transcript WHERE instr(carry, ?)", (text,)))
-
-
 def transcripts_naming(db: apsw.Connection, session: str) -> list[str]:
     """The transcripts with a session's id in their path, the newest first."""
     named = "instr(source, ?1) AND NOT instr(source, ?1 || '/subagents/')"  # those are its subagents'
@@ -347,16 +338,46 @@ def read_emptied_again(db: apsw.Connection) -> None:
 
 
 def read_again(db: apsw.Connection, session: str) -> None:
-    """Forget how far the transcripts of a session were read, and its branches, unless the transcripts are gone."""
+    """Have the transcripts of a session read again from their beginning, in place of what a fork had of it.
+
+    The fork may have it in another order. Transcripts that are gone cannot be read.
+    """
     from core.store import sources  # an archive loads it; a start does not
 
-    found = [source for source in transcripts_naming(db, session) if sources.existing(source)]
+    read = transcripts_naming(db, session)
+    found = [source for source in read if sources.existing(source)]
     for source in found:
         db.execute("UPDATE transcript SET head = '' WHERE source = ?", (source,))
         db.execute("DELETE FROM seen_file WHERE path = ?", (words.fingerprint(source),))
-    if found:
-        db.execute("DELETE FROM node WHERE session_id = ?", (session,))
-        db.execute("UPDATE session SET branches = '[]' WHERE id = ?", (session,))
+    if found or not read:
+        db.execute("INSERT OR IGNORE INTO upkeep VALUES (?, 0)", (f"read again: {session}",))
+
+
+def start_over(db: apsw.Connection, session: str, *, signatures: bool) -> None:
+    """Before the first line of a session is stored: if it is read again, delete what is known of it.
+
+    What the user has forgotten or purged, and the titles, stay.
+    """
+    from core.store import documents
+
+    db.execute("DELETE FROM upkeep WHERE name = ?", (f"read again: {session}",))
+    if not db.changes():
+        return
+    for (row,) in db.execute(f"SELECT rowid {_ALL_TURNS} AND text NOT LIKE '{TITLE}: %'", (session,)).fetchall():
+        documents.remove(db, int(str(row)), signatures=signatures)
+    _delete_work(db, session, f"outcome <> '{calls.FORGOTTEN}'", f"summary <> '{PURGED_SUMMARY}'")
+    db.execute("DELETE FROM node WHERE session_id = ?", (session,))
+    last = "(SELECT coalesce(max(number), 0) FROM call WHERE session_id = ?1)"
+    db.execute(f"UPDATE session SET branches = '[]', calls = {last} WHERE id = ?1", (session,))
+
+
+def _delete_work(db: apsw.Connection, session: str, calls_if: str = "true", compactions_if: str = "true") -> None:
+    """Delete a session's calls and compactions that meet these conditions, with all names and places."""
+    rows = f"SELECT rowid FROM call WHERE session_id = ? AND {calls_if}"
+    db.executemany("DELETE FROM call_lexicon WHERE rowid = ?", db.execute(rows, (session,)).fetchall())
+    calls.drop_places(db, session)
+    for table, where in (("name", "true"), ("call", calls_if), ("compaction", compactions_if)):
+        db.execute(f"DELETE FROM {table} WHERE session_id = ? AND {where}", (session,))
 
 
 def seen_files(db: apsw.Connection) -> dict[str, dict[str, Any]]:

@@ -13,8 +13,8 @@ from core.names import is_file, names_in_order
 from core.project import relative, worktree_of
 from core.redaction import prints_secret
 from core.shell_command import has_reliable_status, place_in, place_of, reliable_outcome
-from core.store import branches, sessions
 from core.store import calls as stored_calls
+from core.store import sessions
 from memory.archive.carry import Pending
 from memory.archive.places import SessionPlaces, shown_lines
 from memory.archive.texts import both_ends, file_path, is_dense, is_error_line, one_line, passage_of, plain, start
@@ -40,7 +40,6 @@ class CallDraft:
         self.prompt = prompt  # prompts before it in its piece
         self.at = at
         self.project = ""
-        self.is_moved = False  # it had another number
         self.is_begun = False  # this piece has the call itself, not only its result
         self.tool = ""
         self.file = ""  # that it works on
@@ -114,7 +113,6 @@ class SessionCalls:
     def __init__(self, pending: dict[str, str], folder: str, *, is_copy: bool = False) -> None:
         self._is_copy = is_copy
         self.project = ""  # of the entries that are added
-        self.unplaced: dict[str, int] = {}  # calls that a fork may have archived in another order, and their nodes
         self._pending = Pending(pending)
         self._last_call_before = self.last_call
         self._last_spoke_at = 0  # ms
@@ -310,8 +308,6 @@ class SessionCalls:
         names = _Names(db, session, [event for event, _ in self._events if isinstance(event, CallDraft)])
         for event, prompts_before in self._events:
             if isinstance(event, CallDraft):
-                if node := self.unplaced.get(event.key):
-                    _move(db, session, names, event, (number, node))
                 stored = _store_call(db, session, names, places, event)
                 number = stored if event.is_begun else number
             elif event.kind == "plan" and is_known_copy:
@@ -344,20 +340,6 @@ def part_key(script: str, number: int) -> str:
     return script if number < 2 else call_key(f"{script}#{number}")
 
 
-def _move(db: apsw.Connection, session: Session, names: _Names, draft: CallDraft, place: tuple[int, int]) -> None:
-    """Move a call of a node behind another call, if it is stored in front of it as a fork had it."""
-    call = stored_calls.by_key(db, session["id"], draft.key)
-    after, node = place
-    if call is None or call["number"] > after or call["outcome"] == stored_calls.FORGOTTEN:
-        return
-    if not branches.is_copied(db, session["id"], node):
-        return
-    session["calls"] += 1
-    stored_calls.move(db, session["id"], call["number"], session["calls"], session["prompts"] + draft.prompt)
-    names.move(call["number"], session["calls"])
-    draft.is_moved = True
-
-
 def _store_call(db: apsw.Connection, session: Session, names: _Names, places: SessionPlaces, draft: CallDraft) -> int:
     """Store a new call, or the outcome of a stored call; returns its number, 0 if the call is unknown."""
     call = stored_calls.by_key(db, session["id"], draft.key)
@@ -366,7 +348,7 @@ def _store_call(db: apsw.Connection, session: Session, names: _Names, places: Se
     if call is not None and call["outcome"] == stored_calls.FORGOTTEN:
         return call["number"]
     is_news = call is None or _is_news(call, draft)
-    _note_places(places, session, draft, call, with_output=is_news or draft.is_moved)
+    _note_places(places, session, draft, call, with_output=is_news)
     if call is not None and not is_news:
         return call["number"]
     folder = session["folder"]
@@ -455,13 +437,6 @@ class _Names:
             elif is_identifier:  # another name is stored only for the line that had it first
                 self._count(known, number, weight, place, written=written)
         return passage_of(text, new, failed=failed) if new or failed else ""
-
-    def move(self, number: int, after: int) -> None:
-        """Give a call another number."""
-        for name in self._known.values():
-            for field in ("first", "last", "written"):
-                if name[field] == number:
-                    name[field] = after
 
     def _count(self, name: Name, number: int, weight: float, place: str, *, written: bool) -> None:
         faded = name["weight"] * stored_calls.fading(number - name["last"])

@@ -10,8 +10,6 @@ from core.store import branches, sessions
 from memory.archive import texts
 
 if TYPE_CHECKING:
-    from typing import Any
-
     from core.store.branches import Mark
 
 
@@ -100,8 +98,6 @@ class Carry:
         self.parents = False  # entries name their parent
         self.queue: list[str] = []  # of `TypedAhead`
         self.handed: list[str] = []  # of `TypedAhead`
-        # of sessions that may not be archived yet, by their id or an entry: the text, and whether the user chose it
-        self.titles: dict[str, list[Any]] = {}
         self.work: dict[str, str] = {}  # what `SessionCalls` carries
         self.passed = ""  # id of the last message that was said in an excluded folder and is never archived
         self.last: Message | None = None  # the last message

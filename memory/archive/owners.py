@@ -34,10 +34,8 @@ def settle(
     """
     again: set[str] = set()
     holders: dict[str, set[str]] = {}
-    contexts: dict[tuple[str, str], str] = {}
-    for identifier, stored, claiming, context in shared:
+    for identifier, stored, claiming in shared:
         holders.setdefault(identifier, set()).update((stored, claiming))
-        contexts[identifier, claiming] = context
     groups: dict[frozenset[str], list[str]] = {}
     for identifier, claimants in holders.items():
         groups.setdefault(frozenset(claimants), []).append(identifier)
@@ -49,8 +47,8 @@ def settle(
                 turn = documents.by_id(db, identifier)
                 if turn is None or turn["forgotten_at"] is not None or turn["session_id"] in ("", owner):
                     continue
-                turn["context"] = contexts.get((identifier, owner), "")
-                vector = document_vector(turn["text"], turn["context"])
+                turn["context"] = ""  # which may quote the other session
+                vector = document_vector(turn["text"], "")
                 sessions.give_episode(db, turn, owner, vector, signatures=signatures)
                 again.add(owner)
             for session in group:

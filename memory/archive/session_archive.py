@@ -21,7 +21,7 @@ from memory.archive.texts import clean_name, identifier_of
 from recall.vectors import document_vector
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     import apsw
 
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
     Position = tuple[int, str, str]
     """How far a transcript is archived: the offset, a fingerprint of the file's beginning, and the carry as JSON."""
-    Shared = tuple[str, str, str, str]
-    """The id of an episode, the session that has it, another session that claims it, and its context there."""
+    Shared = tuple[str, str, str]
+    """The id of an episode, the session that has it, and another session whose transcript has it, too."""
 
 COLLECTION = "episodes"
 MAX_FOLDERS = 40  # of a session
@@ -42,7 +42,7 @@ class SessionArchive:
     def __init__(self, db: apsw.Connection, origin: Origin, session: str = "", fork: str = "") -> None:
         self.db = db
         self._origin = origin
-        self._fork = fork  # the session from whose transcript copies are read, "" for a session's own
+        self._fork = fork  # the session from whose transcript this session's entries are read, "": its own
         self.session = clean_name(session or origin.session)
         known = folders.note(db, origin.cwd)
         self.project, self.folder = clean_name(known.project), clean_name(known.folder)
@@ -50,7 +50,7 @@ class SessionArchive:
         self._client = clean_name(origin.agent)
         self._renames_copies = clients.by_name(origin.agent).renames_copies
         self._vectors = origin.vectors
-        self.shared: list[Shared] = []  # episodes that other sessions claim, too
+        self.shared: list[Shared] = []  # for `owners.settle`
         self._forks: list[tuple[str, str]] = []  # sessions that renamed the messages of another, and the other
 
     def project_of(self, folder: str) -> str:
@@ -68,7 +68,9 @@ class SessionArchive:
 
     def of(self, session: str) -> SessionArchive:
         """The archive of a session from which this session copied entries."""
-        return SessionArchive(self.db, self._origin, session, self.session)
+        archive = SessionArchive(self.db, self._origin, session, self.session)
+        archive.shared = self.shared
+        return archive
 
     def store(self, source: str, before: Position | None, piece: Piece, head: str) -> tuple[int, int, int] | None:
         """Store a piece and the position after it, unless the stored position is no longer `before`, or the session was
@@ -85,16 +87,16 @@ class SessionArchive:
             is_moved = sessions.transcript_position(self.db, source) != before
             if is_moved or sessions.is_forgotten(self.db, self.session):
                 return None
+            if piece.is_first:
+                sessions.start_over(self.db, self.session, signatures=self._has_signatures())
             for copy in piece.copies.values():
                 copy.archive.store_copy(copy)
-            piece.calls.unplaced = branches.unplaced(self.db, self.session, piece.nodes)
             counts = self._store_piece(piece)
             for fork, parent in dict.fromkeys(self._forks):
                 sessions.note_fork(self.db, fork, parent)
             piece.carry.mark, piece.carry.leaf, piece.is_rewound = branches.follow(
                 self.db, self.session, piece.nodes, (piece.carry.mark, piece.carry.leaf)
             )
-            self.name_sessions(piece.carry, piece.titles)
             carry = piece.carry.to_json()
             if before != (piece.end, head, carry):
                 sessions.save_transcript_position(self.db, source, piece.end, head, carry, self._origin.now)
@@ -104,7 +106,9 @@ class SessionArchive:
         """Store what a fork copied from this session, as far as the session lacks it, inside a transaction."""
         if sessions.is_forgotten(self.db, self.session):
             return
-        self._store_piece(piece)
+        added, _, _ = self._store_piece(piece)
+        if added:
+            sessions.read_again(self.db, self.session)
         calls.drop_copies(self.db, self._fork, self.session)
         for first in sessions.ancestors(self.db, self.session)[1:]:  # a fork's fork names only the last
             calls.drop_copies(self.db, self.session, first)
@@ -123,7 +127,6 @@ class SessionArchive:
         """Store the episodes of a piece, inside a transaction; returns how many are new, and how many changed."""
         ready = piece.ready
         added = updated = 0
-        last = piece.carry.mark[1]  # row
         known = [documents.by_id(self.db, document["id"]) or self._copy_of(document) for document, _ in ready]
         # of a purged episode only the id remains (`core.store.deletion`)
         purged = {row["id"] for row in known if row and row["write_reason"] == "purged" and not row["text"]}
@@ -139,24 +142,13 @@ class SessionArchive:
             piece.carry.leave_out_quotes(purged)
         for (document, vector), older in zip(ready, known, strict=True):
             if older is None:
-                last = documents.insert(self.db, document, vector, signatures=self._vectors)
+                documents.insert(self.db, document, vector, signatures=self._vectors)
                 added += 1
-                continue
-            if older["collection"] == COLLECTION and (own := self._taken_over(older, document, vector)):
-                updated += self._extend(own, document, vector)
-            if node := piece.calls.unplaced.get(document["id"]):
-                last = max(last, self._move_behind(document["id"], vector, last, node))
+            elif older["session_id"] in ("", self.session):
+                updated += self._extend(older, document, vector)
+            else:
+                self._note_claim(older, document)
         return added, updated
-
-    def _move_behind(self, identifier: str, vector: bytes, after: int, node: int) -> int:
-        """Move an episode of a node behind a row, if it is stored in front of it as a fork had it; returns its row."""
-        turn = documents.by_id(self.db, identifier)
-        if turn is None or turn["session_id"] != self.session or turn["forgotten_at"] is not None:
-            return 0
-        if turn["rowid"] > after or not branches.is_copied(self.db, self.session, node):
-            return turn["rowid"]
-        documents.remove(self.db, turn["rowid"], signatures=self._vectors)
-        return documents.insert(self.db, turn, vector, signatures=self._vectors)
 
     def _copy_of(self, message: Document) -> Document | None:
         """The same message under another id: a fork gives new ids to notes, and in some clients to all messages."""
@@ -164,24 +156,15 @@ class SessionArchive:
         at, text = message["created_at"], message["text"]
         return None if text.startswith(with_own_id) else documents.by_time(self.db, at, text, COLLECTION)
 
-    def _taken_over(self, older: Document, newer: Document, vector: bytes) -> Document | None:
-        """A stored episode of this session, which takes it back from a fork; None if it stays with another session.
-
-        What that other session has, too, is noted.
-        """
+    def _note_claim(self, older: Document, newer: Document) -> None:
+        """Note that another session has an episode of this session."""
         other = older["session_id"]
-        if other in ("", self.session):
-            return older
-        if not self._fork:
-            if self._renames_copies:  # ids rise with the time
-                self._forks.append((self.session, other) if older["id"] < newer["id"] else (other, self.session))
-            self.shared.append((older["id"], other, self.session, newer["context"]))
-        if other != self._fork and self.session not in sessions.ancestors(self.db, other):
-            return None
-        taken: Document = {**older, "context": newer["context"]}
-        sessions.give_episode(self.db, taken, self.session, vector, signatures=self._vectors)
-        taken["session_id"] = self.session
-        return taken
+        if self._renames_copies:  # ids rise with the time
+            self._forks.append((self.session, other) if older["id"] < newer["id"] else (other, self.session))
+        self.shared.append((older["id"], other, self.session))
+
+    def _has_signatures(self) -> bool:
+        return self._vectors and documents.has_signatures(self.db)
 
     def _extend(self, older: Document, newer: Document, vector: bytes) -> bool:
         """Add to a stored episode what is new in it, and remove nothing; returns whether it changed."""
@@ -213,30 +196,17 @@ class SessionArchive:
         session["folders"] = list(together)[:MAX_FOLDERS]
         return session
 
-    def name_sessions(self, carry: Carry, names: Iterable[str]) -> None:
-        """Store these of the titles that are kept, if they are of sessions without one from their own transcript.
-
-        A hook tries a title once, as looking for an entry in all sessions takes time; later, `name_others` does.
-        """
-        for name in names:
-            if name in carry.titles and (session := branches.session_with(self.db, name)):
-                text, by_user = carry.titles.pop(name)
-                known = documents.by_id(self.db, sessions.title_id(session, by_user=True))
-                if session == self.session or not (known or (not by_user and sessions.title(self.db, session))):
-                    self.name(session, text, by_user=by_user)
-
-    def name(self, session: str, title: str, *, by_user: bool) -> None:
-        """Store the title of an archived session, inside a transaction."""
-        known = sessions.by_id(self.db, session)
-        if known and title not in ("", sessions.title(self.db, session)):
-            archive = self if session == self.session else self.of(session)
-            message = titled(session, title, known["updated_at"], known["project"], by_user=by_user)
-            document, vector = archive.document(message)
+    def name(self, title: str) -> None:
+        """Store the title that the user gave the session, if it is archived, inside a transaction."""
+        known = sessions.by_id(self.db, self.session)
+        if known and title not in ("", sessions.title(self.db, self.session)):
+            message = titled(self.session, title, known["updated_at"], known["project"], by_user=True)
+            document, vector = self.document(message)
             older = documents.by_id(self.db, message.id)
             if older is None:
                 documents.insert(self.db, document, vector, signatures=self._vectors)
             elif older["text"]:  # else it was purged
-                archive._extend(older, document, vector)
+                self._extend(older, document, vector)
 
     def document(self, message: Message) -> tuple[Document, bytes]:
         """A message as a document, with its vector."""
@@ -247,17 +217,6 @@ class SessionArchive:
             "session_id": self.session, "project": message.project, "write_confidence": 1.0, "write_reason": "archived",
         }  # fmt: skip
         return _categorised(document), document_vector(document["text"], document["context"])
-
-
-def name_others(db: apsw.Connection, *, now: int, vectors: bool) -> None:
-    """Give sessions the titles that transcripts of other sessions have for them. Opens transactions."""
-    for source, offset, head, text in sessions.positions_with(db, '"titles": {"'):
-        carry = Carry.from_json(text)
-        archive = SessionArchive(db, Origin("", "", "", now=now, vectors=vectors))
-        with sqlite.transaction(db):
-            if sessions.transcript_position(db, source) == (offset, head, text):
-                archive.name_sessions(carry, [*carry.titles])
-                sessions.save_transcript_position(db, source, offset, head, carry.to_json(), now)
 
 
 class Piece:
@@ -280,7 +239,6 @@ class Piece:
         self.changed: dict[str, Message] = {}  # by id, the messages that are new or say more than before
         self.ready: list[tuple[Document, bytes]] = []  # the same as documents, with their vectors
         self.prompts = 0  # new ones
-        self.titles: dict[str, None] = {}  # that it adds to those of the carry
         self.nodes: list[branches.Node] = []
         self.is_rewound = False  # the user went back in it
         self.folders: dict[str, None] = {}
@@ -342,7 +300,11 @@ class Piece:
         if entry.kind == "call" and self._node:
             self._node.calls.append(self.calls.last_call)
         if entry.kind == "title":
-            self._name_session(entry)
+            text = texts.one_line(entry.text, 200)
+            if text and entry.session in ("", self._session):
+                at, by_user = entry.at or (self.carry.last.at if self.carry.last else None), entry.origin == "user"
+                message = titled(self._session, text, at, self.calls.project, by_user=by_user)
+                self.changed[message.id] = message
         elif entry.kind in ("prompt", "answer") or entry.origin:
             if body := texts.bounded(entry.text):
                 identifier = identifier_of(entry, self._session, line, number)
@@ -355,20 +317,6 @@ class Piece:
             typed = Entry("prompt", entry.at, text=text)
             # identified by its text and time, since lines that give several to the model at once are all alike
             self._add_message(typed, identifier_of(typed, self._session, b"", 0), texts.bounded(text))
-
-    def _name_session(self, title: Entry) -> None:
-        """Keep a title, if it is of another session, perhaps an earlier one, until the store has that."""
-        text, by_user = texts.one_line(title.text, 200), title.origin == "user"
-        if title.parent or title.session not in ("", self._session):
-            name = clean_name(title.parent or title.session)
-            self.carry.titles[name] = [text, by_user]
-            self.titles[name] = None
-            if len(self.carry.titles) > 20:
-                del self.carry.titles[next(iter(self.carry.titles))]
-        elif text:
-            at = title.at or (self.carry.last.at if self.carry.last else None)
-            message = titled(self._session, text, at, self.calls.project, by_user=by_user)
-            self.changed[message.id] = message
 
     def new_of(self, entries: Sequence[Entry]) -> Sequence[Entry]:
         """The entries from the last known message on; a client without a file sends the earlier ones again."""

@@ -383,15 +383,14 @@ class Archiver:
         return [row for file in files for row in self.archive(file, is_last=True).shared]
 
     def name_sessions(self) -> None:
-        """Give sessions the titles that are in other files."""
-        from memory.archive.session_archive import SessionArchive, name_others
+        """Give sessions the titles that their client keeps in a file of their own."""
+        from memory.archive.session_archive import SessionArchive
 
-        name_others(self.db, now=self._now, vectors=self._vectors)
         for client in clients.keeping_files():
-            archive = SessionArchive(self.db, Origin(client, "", "", now=self._now, vectors=self._vectors))
             with sqlite.transaction(self.db):
                 for session, title in clients.by_name(client).titles().items():
-                    archive.name(self._identity(session), texts.one_line(title, 200), by_user=True)
+                    origin = Origin(client, self._identity(session), "", now=self._now, vectors=self._vectors)
+                    SessionArchive(self.db, origin).name(texts.one_line(title, 200))
 
     def _known_folders(self) -> Iterator[str]:
         yield from stored_progress.folders(self.db)

@@ -45,8 +45,6 @@ def test_a_summary_of_an_earlier_session_is_no_title(run: Run, tmp_path: Path) -
     transcript.write({"type": "summary", "summary": "Another session", "leafUuid": "x"})
     transcript.user("look at the tables")
     assert titles(run, transcript.path) == {""}
-    transcript.write({"type": "summary", "summary": "Look at tables", "leafUuid": "u-00000001"})
-    assert titles(run, transcript.path) == {"Look at tables"}
 
 
 def test_titles_of_other_clients(run: Run, tmp_path: Path) -> None:
@@ -90,24 +88,6 @@ def test_a_session_has_the_name_in_the_index_of_codex(run: Run, tmp_path: Path) 
         assert listed["title"] == title.replace("\u2028", " ")
     assert run("recall", "tables again").result["hits"][0]["session"] == SESSION
     assert not run("recall", "chairs").result["hits"]
-
-
-@pytest.mark.parametrize("order", ["together", "named first", "named last"])
-@pytest.mark.parametrize("kind", ["summary", "agent-name", "custom-title", "ai-title"])
-def test_a_title_in_the_transcript_of_another_session(run: Run, transcript: Transcript, order: str, kind: str) -> None:
-    other = Transcript(transcript.path.with_name("72000000-0000-4000-8000-000000000002.jsonl"), first=50)
-    field = {"summary": "summary", "agent-name": "agentName", "custom-title": "customTitle", "ai-title": "aiTitle"}[
-        kind
-    ]
-    owner = {"leafUuid": f"u-{transcript.count:08}"} if kind == "summary" else {"sessionId": SESSION}
-    other.write({"type": kind, field: "Tables", **owner})
-    other.user("paint the chairs")
-    paths = [str(transcript.path), str(other.path)]
-    for given in [[str(transcript.path.parent)]] if order == "together" else [[path] for path in paths]:
-        run("memory", "archive", *(given if order != "named last" else [paths[1 - paths.index(given[0])]]))
-    named = {row["sessionId"]: row["title"] for row in run("session", "list").result["sessions"]}
-    assert named == {SESSION: "Tables", other.session: ""}
-    assert run("recall", "tables", "--by", "session").result["hits"][0]["title"] == "Tables"
 
 
 @pytest.mark.parametrize("size", [2_000, 40_000])
