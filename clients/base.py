@@ -96,7 +96,6 @@ class Client:
     folder_mark = b'"cwd"'  # in each line that names the folder of a session; empty if no line does
     renames_copies = False  # a fork gives new ids to the messages that it copies
     copied_types: tuple[str, ...] = ()  # of the lines that a fork copies, if they have no ids
-    fork_marks: tuple[bytes, ...] = ()  # any of these is in the first line of such a fork
     said_marks: tuple[bytes, ...] = ()  # a line without any of these says nothing and returns nothing
     is_unread_bad = False  # a line without an entry is a bad line
     typed_marks: tuple[bytes, ...] = ()  # of the lines that repeat what the user typed, after the prompt for the model

@@ -64,9 +64,6 @@ class Codex(Client):
     session_file = "rollout"
     said_marks = (b'"response_item"', b'"compacted"')
     copied_types = ("response_item", "compacted")
-    fork_marks = tuple(
-        f'"{key}":{space}"'.encode() for key in ("forked_from_id", "parent_thread_id") for space in ("", " ")
-    )
     typed_marks = (b'"user_message"', b'"UserMessage"')
     folder_mark = b"cwd"  # also in the text that describes the environment
     context_marks = (b"token_count", b'"compacted"', b"model_context_window")

@@ -8,6 +8,7 @@ from __future__ import annotations
 from core import TYPE_CHECKING, clock, json_text
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import Any
 
     from core.store.sources import Source
@@ -95,6 +96,13 @@ def read_lines(source: Source, offset: int, most: int) -> list[tuple[bytes, int]
         offset += len(line) + 1
         lines.append((_without_images(line) if len(line) > LARGE_BYTES else line, offset))
     return lines
+
+
+def lines_from(source: Source, offset: int = 0) -> Iterator[tuple[bytes, int]]:
+    """All complete lines after an offset, as `read_lines` gives them."""
+    while lines := read_lines(source, offset, BLOCK_BYTES):
+        yield from lines
+        offset = lines[-1][1]
 
 
 def _long_line(source: Source, offset: int) -> list[tuple[bytes, int]]:

@@ -194,15 +194,11 @@ class Hook:
             if ingest.ingest_entries(db, items, origin).is_rewound:
                 leave_out_abandoned(session, db, event["messages"] if event["kind"] == "prompt" else ())
             return items
-        # An event that the client waits for reads at most this much of a long transcript; the next event goes on there.
-        # After a tool, fewer new bytes than this wait for the end of the turn.
-        read_bytes = 262_144
+        # An event that the client waits for reads only a piece of a long transcript; the next event goes on there.
+        # After a tool, less than a piece waits for the end of the turn.
         can_wait = event["kind"] == "tool" and client.reports_compactions and not client.logs_compactions
-        limits = Limits(
-            deadline=self._began + 0.6 * self._seconds(),
-            min_bytes=read_bytes if can_wait else 0,
-            max_bytes=read_bytes if _client_waits(event, session) else None,
-        )
+        deadline = self._began + 0.6 * self._seconds()
+        limits = Limits(deadline=deadline, may_wait=can_wait, is_short=_client_waits(event, session))
         ingested = ingest.ingest_running(db, event["transcript"], origin, limits)
         if ingested.is_rewound:
             leave_out_abandoned(session, db)

@@ -33,9 +33,9 @@ class Origin:
 class Limits:
     """How much of a transcript a call reads. By default all of it."""
 
-    __slots__ = ("deadline", "max_bytes", "min_bytes")
+    __slots__ = ("deadline", "is_short", "may_wait")
 
-    def __init__(self, *, deadline: float | None = None, min_bytes: int = 0, max_bytes: int | None = None) -> None:
+    def __init__(self, *, deadline: float | None = None, may_wait: bool = False, is_short: bool = False) -> None:
         self.deadline = deadline  # `time.monotonic()` after which no further piece is begun; None except in a hook
-        self.min_bytes = min_bytes  # if fewer are new, they are left to the next call
-        self.max_bytes = max_bytes  # read at most, in whole pieces
+        self.may_wait = may_wait  # less than a piece is left to the next call
+        self.is_short = is_short  # only a piece is read

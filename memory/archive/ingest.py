@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import time
+from contextlib import suppress
 
 import clients
 from clients import content
@@ -20,6 +21,7 @@ from core.store import sessions as stored_progress
 from core.store import sources, sqlite
 from core.words import clean
 from memory.archive import Limits, Origin
+from memory.archive.texts import clean_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -46,14 +48,12 @@ class Ingested:
         self.calls = 0  # new calls
         self.bytes = 0  # read
         self.bad_lines = 0  # that hold no JSON object, or nothing that is known of a form of ours
-        self.session = ""  # the id under which it is stored, if it may begin like another session
-        self.shared: list[Shared] = []  # episodes that other sessions claim, too: see `owners.settle`
+        self.shared: list[Shared] = []  # for `owners.settle`
         self.is_rewound = False  # the user went back to an earlier entry
         self.entries: list[Entry] = []  # the last 400, for the feedback about memories
 
-    def add(self, piece: Piece, stored: tuple[int, int, int]) -> None:
+    def add(self, piece: Piece, added: int, updated: int, calls: int) -> None:
         """Count a piece and what `SessionArchive.store` returned for it."""
-        added, updated, calls = stored
         self.added += added
         self.updated += updated
         self.calls += calls
@@ -77,26 +77,25 @@ def ingest_file(
     """
     ingested = Ingested(origin.agent)
     try:
-        source = sources.open_source(path)
+        with sources.open_source(path) as source:
+            _ingest_pieces(db, _Reader(source, path, origin, limits or Limits()), ingested, progress)
     except FileNotFoundError:
         return ingested
     except (OSError, ValueError) as error:
         raise unreadable(path, error) from None
-    try:
-        _ingest_pieces(db, _Reader(source, path, origin, limits or Limits()), ingested, progress)
-    except OSError as error:
-        raise unreadable(path, error) from None
     except sqlite.StoreError as error:
         raise sqlite.as_failure(error) from None
-    finally:
-        source.close()
+    if ingested.added and clients.by_name(origin.agent).copied_types:
+        from memory.archive.owners import settle_opening
+
+        settle_opening(db, clean_name(origin.session), vectors=origin.vectors)
     return ingested
 
 
 def ingest_running(db: apsw.Connection, path: str, origin: Origin, limits: Limits) -> Ingested:
     """As `ingest_file`, for a running session. What other sessions have, too, goes to the first that said it."""
     ingested = ingest_file(db, path, origin, limits)
-    if ingested.shared or ingested.session:
+    if ingested.shared:
         from memory.archive.owners import settle
 
         def read_again(session: str) -> Sequence[Shared]:
@@ -106,8 +105,7 @@ def ingest_running(db: apsw.Connection, path: str, origin: Origin, limits: Limit
             ingested.is_rewound |= again.is_rewound
             return again.shared
 
-        openings = [ingested.session] if ingested.session else []
-        settle(db, ingested.shared, read_again, openings=openings, vectors=origin.vectors, is_live=True)
+        settle(db, ingested.shared, read_again, vectors=origin.vectors, is_live=True)
     return ingested
 
 
@@ -142,9 +140,7 @@ def _ingest_pieces(db: apsw.Connection, reader: _Reader, ingested: Ingested, pro
         if stored is None:  # another process was faster: continue from its offset
             tries += 1
             continue
-        ingested.add(piece, stored)
-        if reader.has_no_ids and ingested.added:
-            ingested.session = archive.session
+        ingested.add(piece, *stored)
         ingested.bytes += piece.end - offset
         progress(piece.end - offset)
         if reader.is_over(ingested.bytes):
@@ -155,12 +151,8 @@ def _ingest_part(
     db: apsw.Connection, path: str, later: _Reader, ingested: Ingested, progress: Callable[[int], None]
 ) -> None:
     """Ingest what a file has of the transcript that goes on in a later file, up to the same limits."""
-    try:
-        source = sources.open_source(path)
-    except (OSError, ValueError):
-        return
-    with source:
-        limits = Limits(deadline=later.limits.deadline, max_bytes=later.limits.max_bytes)
+    with suppress(OSError, ValueError), sources.open_source(path) as source:
+        limits = Limits(deadline=later.limits.deadline, is_short=later.limits.is_short)
         _ingest_pieces(db, _Reader(source, path, later.origin, limits), ingested, progress)
 
 
@@ -196,7 +188,7 @@ def ingest_entries(db: apsw.Connection, entries: Sequence[Entry], origin: Origin
                 piece.add(entry)
         stored = archive.store(name, position, piece, "")
         if stored is not None:
-            ingested.add(piece, stored)
+            ingested.add(piece, *stored)
             break
     if archive.shared:
         from memory.archive.owners import settle
@@ -226,8 +218,8 @@ def pass_over(db: apsw.Connection, path: str, entries: Sequence[Entry], origin: 
         with sources.open_source(path) as read:
             reader = _Reader(read, path, origin, Limits())
             offset, _ = reader.continued_from(position)
-            while lines := content.read_lines(read, offset, PIECE_BYTES):
-                offset = lines[-1][1]
+            for _, end in content.lines_from(read, offset):
+                offset = end
             head = reader.head(offset)
     with sqlite.transaction(db):
         stored_progress.save_transcript_position(db, name, offset, head, carry.to_json(), origin.now)
@@ -250,7 +242,6 @@ class _Reader:
         self.limits = limits
         self._client = clients.with_transcript(origin.agent)
         name = os.path.splitext(os.path.basename(sources.plain_path(path)))[0]
-        self.has_no_ids = bool(self._client.copied_types)
         self._is_named_by_session = self._client.named_by_file and name == origin.session
         self._admission = _admission(origin, read)
         # the first entry, if the reading begins behind it; its time is that of the fork
@@ -280,31 +271,20 @@ class _Reader:
                 self._left = (names.get(left, ""), end)
             elif left in names:
                 self._skipped.at = _time_before(names[left], end)
-        elif self._begins_with(self._client.fork_marks):
+        elif self._client.copied_types:
             offset, self._skipped = _end_of_copies(self._read, self.path, self._client)
         return offset, ""
 
     def first_taken_back(self) -> Entry | None:
         """The rewind to before the first prompt that this file does not continue; None if that is unknown."""
         path, offset = self._left
-        try:
-            left = sources.open_source(path)
-        except (OSError, ValueError):
-            return None
-        with left:
-            while lines := content.read_lines(left, offset, PIECE_BYTES):
-                offset = lines[-1][1]
-                for number, (line, _) in enumerate(lines, 1):
-                    head = next(iter(clients.entries_of(self._client, content.parsed(line) or {})), None)
-                    following = [later for later, _ in lines[number : number + 20]]
-                    if head and head.kind == "prompt" and self._typed(head, following):
-                        return Entry("rollback", rewound_to=head.id)
+        with suppress(OSError, ValueError), sources.open_source(path) as left:
+            for line, end in content.lines_from(left, offset):
+                head = next(iter(clients.entries_of(self._client, content.parsed(line) or {})), None)
+                following = [later for later, _ in content.read_lines(left, end, PIECE_BYTES)[:20]]
+                if head and head.kind == "prompt" and self._typed(head, following):
+                    return Entry("rollback", rewound_to=head.id)
         return None
-
-    def _begins_with(self, marks: Sequence[bytes]) -> bool:
-        """Whether the first piece of the transcript contains one of these marks."""
-        begin = self._read.read(PIECE_BYTES, 0) if marks else b""
-        return any(mark in begin for mark in marks)
 
     def head(self, offset: int) -> str:
         """A fingerprint of the first kilobyte before an offset: it identifies the file."""
@@ -315,15 +295,14 @@ class _Reader:
         if self.limits.deadline is None:
             return bool(self._read.read(1, offset))
         size = self._read.size() - offset
-        if size < max(self.limits.min_bytes, 1):
+        if size < (PIECE_BYTES if self.limits.may_wait else 1):
             return False
         new = self._read.read(size, offset) if size <= 16 * 1024 else b""
         return not new or any(mark in new for mark in self._client.said_marks)
 
     def is_over(self, size: int) -> bool:
         """Whether a limit is reached after `size` bytes."""
-        most = self.limits.max_bytes
-        return self._is_late() or (most is not None and size + PIECE_BYTES > most)
+        return self._is_late() or (self.limits.is_short and size > 0)
 
     def _is_late(self) -> bool:
         return self.limits.deadline is not None and time.monotonic() >= self.limits.deadline
@@ -379,7 +358,9 @@ class _Reader:
 
     def _typed(self, prompt: Entry, following: Iterable[bytes]) -> str:
         """What the user typed of a prompt; `following` are the next lines."""
-        return self._client.typed_text(prompt, following if self._begins_with(self._client.typed_marks) else None)
+        begin = self._read.read(PIECE_BYTES, 0)
+        is_repeated = any(mark in begin for mark in self._client.typed_marks)
+        return self._client.typed_text(prompt, following if is_repeated else None)
 
     def _kept_output(self, name: str) -> str:
         """An output that the client keeps in a file of its own next to the transcript: its head and its tail."""
@@ -475,12 +456,10 @@ def _end_of_name(path: str) -> str:
 
 def _history(read: Source, client: Client) -> Iterator[tuple[int, object, int]]:
     """The lines that a fork copies: the time, the payload, and the offset after the line."""
-    offset = 0
-    while lines := content.read_lines(read, offset, PIECE_BYTES):
-        for line, offset in lines:
-            value = content.parsed(line) or {}
-            if value.get("type") in client.copied_types:
-                yield content.parse_timestamp(value.get("timestamp")) or 0, value.get("payload"), offset
+    for line, end in content.lines_from(read):
+        value = content.parsed(line) or {}
+        if value.get("type") in client.copied_types:
+            yield content.parse_timestamp(value.get("timestamp")) or 0, value.get("payload"), end
 
 
 def unreadable(path: str, reason: object) -> Failure:

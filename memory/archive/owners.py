@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import dropwhile, takewhile
+from itertools import takewhile
 
 from core import TYPE_CHECKING, words
 from core.store import branches, calls, documents, sessions, sqlite
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def settle(
     db: apsw.Connection, shared: Sequence[Shared], read: Callable[[str], Sequence[Shared]], *, vectors: bool,
-    openings: Iterable[str] = (), is_live: bool = False,
+    is_live: bool = False,
 ) -> None:  # fmt: skip
     """Give each episode that was found in several sessions to the session in which it first appeared.
 
@@ -29,7 +29,6 @@ def settle(
     Args:
         read: archives a session from its beginning, since it got episodes in the order of another session. Returns the
             episodes that it shares.
-        openings: sessions that may begin like another without naming it.
         is_live: the claiming session is running. If it has said nothing of its own yet, it is a new fork and gets none.
     """
     again: set[str] = set()
@@ -59,8 +58,6 @@ def settle(
         _note_whole_copies(db, shared if is_live else ())
         for session in again:
             sessions.read_again(db, session)
-        for session in openings:
-            _settle_opening(db, session, signatures=signatures)
     if later := [row for session in sorted(again) for row in read(session)]:
         settle(db, later, read, vectors=vectors, is_live=is_live)
 
@@ -73,27 +70,26 @@ def _note_whole_copies(db: apsw.Connection, shared: Sequence[Shared]) -> None:
             sessions.note_fork(db, claiming, stored)
 
 
-def _settle_opening(db: apsw.Connection, session: str, *, signatures: bool) -> None:
+def settle_opening(db: apsw.Connection, session: str, *, vectors: bool) -> None:
     """Leave the turns with which a session and another begin, word for word, to the one that began first.
 
-    Neither names the other, and entries have no ids. Two sessions of a single exchange may be alike by chance.
+    Neither names the other, and entries have no ids. Two sessions of a single exchange may be alike by chance. Opens a
+    transaction.
     """
     answer = next((turn["text"] for turn in sessions.by_time(db, session, 20) if _is_answer(turn)), "")
     others = sessions.with_turn(db, words.fingerprint(answer.lower()), session) if answer else ()
     for other in others:
         turns = {name: sessions.by_time(db, name) for name in (session, other)}
-        if (known := sessions.by_id(db, session)) and known.get("parent") == other:  # the rest of a copy
-            first = _said(turns[session][0])
-            turns[other] = list(dropwhile(lambda turn, first=first: _said(turn) != first, turns[other]))  # type: ignore[misc]
         pairs = list(takewhile(lambda pair: _said(pair[0]) == _said(pair[1]), zip(*turns.values(), strict=False)))
         count = max((number for number, (turn, _) in enumerate(pairs, 1) if _is_answer(turn)), default=0)
-        owner, copy = sorted(turns, key=lambda name: (turns[name][0]["created_at"] if turns[name] else 0, name))
+        owner, copy = sorted(turns, key=lambda name: (turns[name][0]["created_at"], name))
         if not count or (count < 4 and count == len(turns[copy])):
             continue
-        for turn in turns[copy][:count]:
-            documents.remove(db, turn["rowid"], signatures=signatures)
-        sessions.leave_prompts(db, copy, sum(not _is_answer(turn) for turn in turns[copy][:count]))
-        _note_copies(db, copy, owner)
+        with sqlite.transaction(db):
+            for turn in turns[copy][:count]:
+                documents.remove(db, turn["rowid"], signatures=vectors and documents.has_signatures(db))
+            sessions.leave_prompts(db, copy, sum(not _is_answer(turn) for turn in turns[copy][:count]))
+            _note_copies(db, copy, owner)
         return
 
 

@@ -176,15 +176,11 @@ def _sessions_of_lines(path: str) -> list[str]:
     """The sessions that the lines of a file name, if they are in the form of `clients.generic`."""
     found: dict[str, None] = {}
     with suppress(OSError), sources.open_source(path) as read:
-        offset = 0
-        while lines := content.read_lines(read, offset, 256 * 1024):
-            offset = lines[-1][1]
-            for line, _ in lines:
-                value = content.parsed(line)
-                if value and generic.is_documented(value):
-                    found[generic.session_of(value)] = None
-                elif value and not found:
-                    return []
+        for value in filter(None, (content.parsed(line) for line, _ in content.lines_from(read))):
+            if generic.is_documented(value):
+                found[generic.session_of(value)] = None
+            elif not found:
+                return []
     return list(found)
 
 
@@ -301,7 +297,7 @@ def ingest_all(
         progress: called with bytes that were read.
         known: notes each file that need not be read again until it changes.
     """
-    report, shared, openings, db = Archived(), [], [], archiver.db
+    report, shared, db = Archived(), [], archiver.db
     waiting: list[File] = []  # their folders may be those of other sessions
     later = ((file, archiver.archive(file, is_last=True)) for file in waiting)
     for file, result in chain(_results(archiver, files, progress), later):
@@ -309,7 +305,6 @@ def ingest_all(
             waiting.append(file)
             continue
         shared += result.shared
-        openings += [result.session] if result.session else []
         if result.client:
             report.take(result.client, file.path, result)
         else:
@@ -317,10 +312,10 @@ def ingest_all(
         is_final = result.client or result.reason in (SUBAGENT, NO_LINES, NO_CLIENT)  # no error that may pass
         if known is not None and is_final:
             known.note(file, result.client, result.reason)
-    if shared or openings:
+    if shared:
         from memory.archive.owners import settle
 
-        settle(db, shared, archiver.read_again, openings=openings, vectors=sqlite.load_vectors(db))
+        settle(db, shared, archiver.read_again, vectors=sqlite.load_vectors(db))
     archiver.name_sessions()
     documents.renew_due_segments(db)
     if report.result["episodes"]["added"] >= documents.MERGE_AFTER:
