@@ -57,7 +57,7 @@ def read_output(result: Entry, texts: Sequence[str]) -> None:
             found = _shell_results(json_text.loads(text))
         except json_text.InvalidJSON:
             found = []
-        result.results += found or [Entry("result", text=text, failed=_failed_by_text(text))]
+        result.results = [*result.results, *(found or [Entry("result", text=text, failed=_failed_by_text(text))])]
 
 
 def shares(result: Entry, is_command: Sequence[bool]) -> list[Entry | None]:

@@ -11,7 +11,7 @@ from clients.content import as_object, as_objects, as_text, paths, positive_int,
 from core import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
     from typing import Any, Literal
 
     Kind = Literal[
@@ -39,71 +39,59 @@ COMMAND_KEYS = ("command", "cmd")
 
 
 class Entry:
-    """One entry of a session. Empty, None, zero or False means that the client does not say.
+    """One entry of a session. Empty, None, zero or False means that the client does not say."""
 
-    Args:
-        fields: attributes that differ from their default.
-    """
-
-    __slots__ = (
-        "at", "call", "command", "content", "copied_from", "edits", "failed", "files", "first_kept",
-        "first_line", "folder", "given", "hunks", "id", "is_meta", "is_side", "is_stop", "kept_in", "kind",
-        "model", "operation", "origin", "parent", "parent_session", "part", "process", "read_files", "remote",
-        "results", "rewound_to", "session", "session_kind", "stable_id", "steps", "text", "tokens",
-        "tokens_after", "tokens_used", "tool", "turns", "unrun", "whole", "window",
-    )  # fmt: skip
+    id = ""  # of the node in the session's tree
+    parent = ""  # id of the node before it on its branch
+    stable_id = ""  # of a prompt or answer, unique over all sessions
+    session = ""  # the session that the line names
+    copied_from = ""  # the session from which a fork copied the line
+    parent_session = ""  # the session from which this session was started
+    session_kind: SessionKind = ""  # why it was started; "" if the user began it, or the line does not say
+    folder = ""  # the folder that the session works in
+    remote = ""  # URL of the repository around that folder
+    is_side: bool | None = None  # said by a subagent, or not
+    is_meta = False  # not said here: added or copied by the client, or kept from the model; never archived
+    text = ""  # of the prompt, answer, result, summary or note
+    origin: Origin = ""  # of a note or title
+    content: Any = None  # what the model sees of it, as the client wrote it
+    # of a call
+    call = ""  # also of its result, edits and plan: the client's id of the call
+    part = 0  # number of the call in a script that made it, from 1
+    tool = ""
+    command = ""
+    given: Any = None  # the input of the tool
+    files: Sequence[str] = ()  # written or edited; of a summary: listed as such
+    read_files: Sequence[str] = ()
+    whole = False  # of a call: it writes whole files; of a plan: the steps are all that there are
+    first_line = 0  # with which the output shows the file, if it shows lines without their numbers
+    # the background process that a call asks for, that goes on after a result, or that has ended
+    process = ""
+    # of a result
+    failed: bool | None = False  # None: the outcome is unknown, for example of a process that was stopped
+    kept_in = ""  # the file with the whole output, if the client keeps only its beginning in the transcript
+    unrun = False  # the call was rejected or interrupted, so that nothing came of it
+    results: Sequence[Entry] = ()  # of a script: what its calls returned, as far as it printed that
+    hunks: Sequence[Hunk] = ()  # of an edit
+    steps: Sequence[Step] = ()  # of a plan
+    operation = ""  # of a queue: enqueue, remove (handed to the model), dequeue (follows), popAll (taken back)
+    # of usage
+    tokens = 0  # of the context: input, cache read and cache write
+    tokens_used = 0  # the same with the answer itself, if pi's rules need it
+    window = 0  # tokens; the model's context window
+    model = ""
+    # of a compaction
+    tokens_after = 0
+    first_kept = ""  # id of the oldest entry that the client kept as it was
+    turns = 0  # of a rollback
+    rewound_to = ""  # of a rollback: id of the first entry that was taken back
+    edits = ""  # of a context_edit: id of the entry that the model sees differently
+    is_stop = False  # of a turn_end: the agent ended it by itself, whether with an answer or not
 
     def __init__(self, kind: Kind, at: int | None = None, **fields: Any) -> None:
         self.kind = kind
         self.at = at  # ms since the epoch
-        self.id = ""  # of the node in the session's tree
-        self.parent = ""  # id of the node before it on its branch
-        self.stable_id = ""  # of a prompt or answer, unique over all sessions
-        self.session = ""  # the session that the line names
-        self.copied_from = ""  # the session from which a fork copied the line
-        self.parent_session = ""  # the session from which this session was started
-        self.session_kind: SessionKind = ""  # why it was started; "" if the user began it, or the line does not say
-        self.folder = ""  # the folder that the session works in
-        self.remote = ""  # URL of the repository around that folder
-        self.is_side: bool | None = None  # said by a subagent, or not
-        self.is_meta = False  # not said here: added or copied by the client, or kept from the model; never archived
-        self.text = ""  # of the prompt, answer, result, summary or note
-        self.origin: Origin = ""  # of a note or title
-        self.content: Any = None  # what the model sees of it, as the client wrote it
-        # of a call
-        self.call = ""  # also of its result, edits and plan: the client's id of the call
-        self.part = 0  # number of the call in a script that made it, from 1
-        self.tool = ""
-        self.command = ""
-        self.given: Any = None  # the input of the tool
-        self.files: list[str] = []  # written or edited; of a summary: listed as such
-        self.read_files: list[str] = []
-        self.whole = False  # of a call: it writes whole files; of a plan: the steps are all that there are
-        self.first_line = 0  # with which the output shows the file, if it shows lines without their numbers
-        # the background process that a call asks for, that goes on after a result, or that has ended
-        self.process = ""
-        # of a result
-        self.failed: bool | None = False  # None: the outcome is unknown, for example of a process that was stopped
-        self.kept_in = ""  # the file with the whole output, if the client keeps only its beginning in the transcript
-        self.unrun = False  # the call was rejected or interrupted, so that nothing came of it
-        self.results: list[Entry] = []  # of a script: what its calls returned, as far as it printed that
-        self.hunks: list[Hunk] = []  # of an edit
-        self.steps: list[Step] = []  # of a plan
-        self.operation = ""  # of a queue: enqueue, remove (handed to the model), dequeue (follows), popAll (taken back)
-        # of usage
-        self.tokens = 0  # of the context: input, cache read and cache write
-        self.tokens_used = 0  # the same with the answer itself, if pi's rules need it
-        self.window = 0  # tokens; the model's context window
-        self.model = ""
-        # of a compaction
-        self.tokens_after = 0
-        self.first_kept = ""  # id of the oldest entry that the client kept as it was
-        self.turns = 0  # of a rollback
-        self.rewound_to = ""  # of a rollback: id of the first entry that was taken back
-        self.edits = ""  # of a context_edit: id of the entry that the model sees differently
-        self.is_stop = False  # of a turn_end: the agent ended it by itself, whether with an answer or not
-        for name, value in fields.items():
-            setattr(self, name, value)
+        self.__dict__.update(fields)
 
     @property
     def target(self) -> str:
@@ -205,11 +193,11 @@ def edit_entries(call: object, hunks: list[Hunk], max_hunks: int = 60) -> list[E
 
 def plan_entries(call: object, steps: object, *text_keys: str) -> list[Entry]:
     """A plan that a call was given as a list of steps; nothing if it is none."""
-    entry = Entry("plan", call=as_text(call), whole=True)
+    named: list[Step] = []
     for number, row in enumerate(as_objects(steps), 1):
         if text := next((as_text(row.get(key)) for key in text_keys if row.get(key)), ""):
-            entry.steps.append(Step(str(number), text, as_text(row.get("status"))))
-    return [entry] if entry.steps or steps == [] else []
+            named.append(Step(str(number), text, as_text(row.get("status"))))
+    return [Entry("plan", call=as_text(call), whole=True, steps=named)] if named or steps == [] else []
 
 
 def content_hunks(file: str, text: str, max_lines: int = 2000) -> list[Hunk]:

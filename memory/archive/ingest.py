@@ -24,7 +24,7 @@ from memory.archive import Limits, Origin
 from memory.archive.texts import clean_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     import apsw
 
@@ -62,23 +62,19 @@ class Ingested:
         self.entries = [*self.entries, *piece.entries][-400:]
 
 
-def ingest_file(
-    db: apsw.Connection, path: str, origin: Origin, limits: Limits | None = None, *,
-    progress: Callable[[int], None] = lambda _: None,
-) -> Ingested:  # fmt: skip
+def ingest_file(db: apsw.Connection, path: str, origin: Origin, limits: Limits | None = None) -> Ingested:
     """Archive the new part of a transcript; a file that does not exist has no new part.
 
     Args:
         db: open for writing, in no transaction.
         limits: how much is read; the next call continues. None: to the end.
-        progress: called with the bytes of each piece.
 
     Raises Failure: TRANSCRIPT_UNREADABLE, or what the store says; pieces that were stored remain.
     """
     ingested = Ingested(origin.agent)
     try:
         with sources.open_source(path) as source:
-            _ingest_pieces(db, _Reader(source, path, origin, limits or Limits()), ingested, progress)
+            _ingest_pieces(db, _Reader(source, path, origin, limits or Limits()), ingested)
     except FileNotFoundError:
         return ingested
     except (OSError, ValueError) as error:
@@ -98,18 +94,11 @@ def ingest_running(db: apsw.Connection, path: str, origin: Origin, limits: Limit
     if ingested.shared:
         from memory.archive.owners import settle
 
-        def read_again(session: str) -> Sequence[Shared]:
-            if session != clean(origin.session):
-                return ()  # its own hooks read it
-            again = ingest_file(db, path, origin, limits)
-            ingested.is_rewound |= again.is_rewound
-            return again.shared
-
-        settle(db, ingested.shared, read_again, vectors=origin.vectors, is_live=True)
+        settle(db, ingested.shared, vectors=origin.vectors, is_live=True)
     return ingested
 
 
-def _ingest_pieces(db: apsw.Connection, reader: _Reader, ingested: Ingested, progress: Callable[[int], None]) -> None:
+def _ingest_pieces(db: apsw.Connection, reader: _Reader, ingested: Ingested) -> None:
     """Read and store piece by piece, until nothing is left or a limit is reached."""
     name = source_of(reader.path)
     archive: SessionArchive | None = None
@@ -130,7 +119,7 @@ def _ingest_pieces(db: apsw.Connection, reader: _Reader, ingested: Ingested, pro
         piece = Piece(archive, carry)
         if piece.is_first and reader.parts_before:
             for path in reader.parts_before:
-                _ingest_part(db, path, reader, ingested, progress)
+                _ingest_part(db, path, reader, ingested)
             if reader.is_over(ingested.bytes):
                 return
             _rewind(db, reader, piece)
@@ -142,18 +131,15 @@ def _ingest_pieces(db: apsw.Connection, reader: _Reader, ingested: Ingested, pro
             continue
         ingested.add(piece, *stored)
         ingested.bytes += piece.end - offset
-        progress(piece.end - offset)
         if reader.is_over(ingested.bytes):
             return
 
 
-def _ingest_part(
-    db: apsw.Connection, path: str, later: _Reader, ingested: Ingested, progress: Callable[[int], None]
-) -> None:
+def _ingest_part(db: apsw.Connection, path: str, later: _Reader, ingested: Ingested) -> None:
     """Ingest what a file has of the transcript that goes on in a later file, up to the same limits."""
     with suppress(OSError, ValueError), sources.open_source(path) as source:
         limits = Limits(deadline=later.limits.deadline, is_short=later.limits.is_short)
-        _ingest_pieces(db, _Reader(source, path, later.origin, limits), ingested, progress)
+        _ingest_pieces(db, _Reader(source, path, later.origin, limits), ingested)
 
 
 def _rewind(db: apsw.Connection, reader: _Reader, piece: Piece) -> None:
@@ -193,7 +179,7 @@ def ingest_entries(db: apsw.Connection, entries: Sequence[Entry], origin: Origin
     if archive.shared:
         from memory.archive.owners import settle
 
-        settle(db, archive.shared, lambda _: (), vectors=origin.vectors, is_live=True)
+        settle(db, archive.shared, vectors=origin.vectors, is_live=True)
     return ingested
 
 

@@ -9,7 +9,7 @@ from core.store import branches, calls, documents, sessions, sqlite
 from recall.vectors import document_vector
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable
 
     import apsw
 
@@ -17,57 +17,40 @@ if TYPE_CHECKING:
     from memory.archive.session_archive import Shared
 
 
-def settle(
-    db: apsw.Connection, shared: Sequence[Shared], read: Callable[[str], Sequence[Shared]], *, vectors: bool,
-    is_live: bool = False,
-) -> None:  # fmt: skip
+def settle(db: apsw.Connection, shared: Iterable[Shared], *, vectors: bool, is_live: bool = False) -> list[str]:
     """Give each episode that was found in several sessions to the session in which it first appeared.
 
     That is the parent, if a transcript names it; else the session that first said something of its own. The calls that
     the others copied are deleted. Opens a transaction.
 
     Args:
-        read: archives a session from its beginning, since it got episodes in the order of another session. Returns the
-            episodes that it shares.
         is_live: the claiming session is running. If it has said nothing of its own yet, it is a new fork and gets none.
+
+    Returns the sessions that got episodes. They must be read again, since the others may have them in another order.
     """
     again: set[str] = set()
     holders: dict[str, set[str]] = {}
     for identifier, stored, claiming in shared:
         holders.setdefault(identifier, set()).update((stored, claiming))
-    groups: dict[frozenset[str], list[str]] = {}
-    for identifier, claimants in holders.items():
-        groups.setdefault(frozenset(claimants), []).append(identifier)
     with sqlite.transaction(db):
         signatures = vectors and documents.has_signatures(db)
-        for group, identifiers in groups.items():
+        for group in dict.fromkeys(map(frozenset, holders.values())):
             owner = _first_holder(db, group, holders, is_live=is_live)
-            for identifier in identifiers if owner else ():
+            for identifier in [name for name, claimants in holders.items() if owner and claimants == group]:
                 turn = documents.by_id(db, identifier)
-                if turn is None or turn["forgotten_at"] is not None or turn["session_id"] in ("", owner):
-                    continue
-                turn["context"] = ""  # which may quote the other session
-                vector = document_vector(turn["text"], "")
-                sessions.give_episode(db, turn, owner, vector, signatures=signatures)
-                again.add(owner)
+                if turn is not None and turn["forgotten_at"] is None and turn["session_id"] not in ("", owner):
+                    turn["context"] = ""  # which may quote the other session
+                    vector = document_vector(turn["text"], "")
+                    sessions.give_episode(db, turn, owner, vector, signatures=signatures)
+                    again.add(owner)
             for session in group:
                 if owner and session != owner:
                     _note_copies(db, session, owner)
                 documents.renew_segments(db, session)
                 branches.mark_abandoned(db, session)
-        _note_whole_copies(db, shared if is_live else ())
         for session in again:
             sessions.read_again(db, session)
-    if later := [row for session in sorted(again) for row in read(session)]:
-        settle(db, later, read, vectors=vectors, is_live=is_live)
-
-
-def _note_whole_copies(db: apsw.Connection, shared: Sequence[Shared]) -> None:
-    """Note that a running session is a fork of another, if it has copied all that the other has said."""
-    copied = [row[0] for row in shared]
-    for stored, claiming in {row[1:3] for row in shared}:
-        if sessions.first_episode_at(db, stored, copied) is None:
-            sessions.note_fork(db, claiming, stored)
+    return sorted(again)
 
 
 def settle_opening(db: apsw.Connection, session: str, *, vectors: bool) -> None:

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
     import apsw
 
-    from memory.archive.session_archive import Shared
-
 
 SUBAGENT = "a subagent's transcript"
 FORGOTTEN = "its session was forgotten"
@@ -294,13 +292,14 @@ def ingest_all(
     """Archive each file to its end. If this is stopped, the next run continues.
 
     Args:
-        progress: called with bytes that were read.
+        progress: called with the size of each file.
         known: notes each file that need not be read again until it changes.
     """
     report, shared, db = Archived(), [], archiver.db
     waiting: list[File] = []  # their folders may be those of other sessions
     later = ((file, archiver.archive(file, is_last=True)) for file in waiting)
-    for file, result in chain(_results(archiver, files, progress), later):
+    for file, result in chain(_results(archiver, files), later):
+        progress(file.size)
         if result.reason == UNKNOWN_FOLDER and file not in waiting:
             waiting.append(file)
             continue
@@ -312,10 +311,12 @@ def ingest_all(
         is_final = result.client or result.reason in (SUBAGENT, NO_LINES, NO_CLIENT)  # no error that may pass
         if known is not None and is_final:
             known.note(file, result.client, result.reason)
-    if shared:
+    while shared:
         from memory.archive.owners import settle
 
-        settle(db, shared, archiver.read_again, vectors=sqlite.load_vectors(db))
+        again = settle(db, shared, vectors=sqlite.load_vectors(db))
+        read = (archiver.archive(File(path), is_last=True) for name in again for path in of_session(db, name))
+        shared = [row for ingested in read for row in ingested.shared]
     archiver.name_sessions()
     documents.renew_due_segments(db)
     if report.result["episodes"]["added"] >= documents.MERGE_AFTER:
@@ -345,9 +346,7 @@ class Archiver:
         self._now = clock.now_ms()
         self._vectors = sqlite.load_vectors(db)
 
-    def archive(
-        self, file: File, progress: Callable[[int], None] = lambda _: None, *, is_last: bool = False
-    ) -> Ingested:
+    def archive(self, file: File, *, is_last: bool = False) -> Ingested:
         """Archive a file to its end, unless it is no transcript or its folder is excluded.
 
         If its folder is unknown, try again when all other files are archived (`is_last`).
@@ -364,18 +363,13 @@ class Archiver:
             origin = Origin(writer, identifier, cwd, now=self._now, vectors=self._vectors, again=self._again)
             if stored_progress.is_forgotten(self.db, identifier):
                 return Ingested(reason=FORGOTTEN)
-            ingested = ingest.ingest_file(self.db, file.path, origin, progress=progress)
+            ingested = ingest.ingest_file(self.db, file.path, origin)
         except Failure as failure:
             if failure.code != "TRANSCRIPT_UNREADABLE":
                 raise
             return Ingested(reason=failure.message.removeprefix(f"{file.path}: "))
         ingested.entries = []  # they would be sent from process to process
         return ingested
-
-    def read_again(self, session: str) -> list[Shared]:
-        """Archive a session whose position was forgotten; returns the episodes that it shares."""
-        files = map(File, of_session(self.db, session))
-        return [row for file in files for row in self.archive(file, is_last=True).shared]
 
     def name_sessions(self) -> None:
         """Give sessions the titles that their client keeps in a file of their own."""
@@ -435,22 +429,15 @@ def _archive_in_process(file: File) -> tuple[File, Ingested]:
     return file, _process_workers[0].archive(file)
 
 
-def _results(
-    worker: Archiver, files: Sequence[File], progress: Callable[[int], None]
-) -> Iterator[tuple[File, Ingested]]:
+def _results(worker: Archiver, files: Sequence[File]) -> Iterator[tuple[File, Ingested]]:
     """What became of each file. Many bytes are read in a few forked processes."""
     # the system libraries of macOS do not survive a fork
     processors = len(os.sched_getaffinity(0)) if sys.platform == "linux" else 1
     count = min(processors, 4, len(files))
     if count < 2 or sum(file.size for file in files) < 8_000_000:  # a process takes 50 ms to start
-        for file in files:
-            result = worker.archive(file, progress)
-            progress(max(0, file.size - result.bytes))
-            yield file, result
+        yield from ((file, worker.archive(file)) for file in files)
         return
     from multiprocessing import get_context
 
     with get_context("fork").Pool(count, worker.begin_in_process) as pool:
-        for file, result in pool.imap_unordered(_archive_in_process, files):
-            progress(file.size)
-            yield file, result
+        yield from pool.imap_unordered(_archive_in_process, files)
