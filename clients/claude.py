@@ -28,12 +28,12 @@ from clients.entries import (
     Step,
     content_hunks,
     edit_entries,
+    in_envelope,
     plan_entries,
     process_end,
     result_entry,
     summary_entry,
-    usage_entry,
-    with_node,
+    usage_entries,
 )
 from core import TYPE_CHECKING
 
@@ -95,7 +95,6 @@ class Claude(Client):
         kind, at = line.get("type"), parse_timestamp(line.get("timestamp"))
         is_meta = bool(line.get("isMeta") or line.get("isVisibleInTranscriptOnly"))
         found: list[Entry] = []
-        parent = line.get("parentUuid")
         if line.get("isSidechain"):
             pass
         elif line.get("isCompactSummary"):
@@ -117,17 +116,13 @@ class Claude(Client):
             about = as_object(line.get("compactMetadata"))
             found = [Entry("compaction", tokens_after=positive_int(about.get("postTokens")))]
             found[0].first_kept = as_text(as_object(about.get("preservedSegment")).get("headUuid"))
-            parent = line.get("logicalParentUuid") or parent
+            line = {**line, "parentUuid": line.get("logicalParentUuid") or line.get("parentUuid")}
         elif kind == "system" and line.get("subtype") in ("stop_hook_summary", "turn_duration"):
             found = [Entry("turn_end", is_stop=True)]
         elif kind == "system" and line.get("subtype") == "away_summary":
             found = _notes(at, ("client", as_text(line.get("content"))))
-        found = with_node(found, at, line.get("uuid"), parent)
+        found = in_envelope(found, line, at)
         head = found[0]
-        head.session = as_text(line.get("sessionId"))
-        head.copied_from = head.parent_session = as_text(as_object(line.get("forkedFrom")).get("sessionId"))
-        head.session_kind = "fork" if head.parent_session else ""
-        head.folder = as_text(line.get("cwd"))
         head.is_meta = is_meta and head.kind == "node"
         head.is_side = bool(line["isSidechain"]) if "isSidechain" in line else None
         return found
@@ -174,8 +169,7 @@ class Claude(Client):
             found.append(call)
             others += _plan(call.call, tool, fields)
         keys = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
-        usage = usage_entry(message.get("usage"), keys, model)
-        return [*found, *others, usage] if usage.tokens else [*found, *others]
+        return [*found, *others, *usage_entries(message.get("usage"), keys, model)]
 
 
 def _stable_id(line: dict[str, Any], part: str = "") -> str:

@@ -33,7 +33,7 @@ from clients.entries import (
     plan_entries,
     process_end,
     result_entry,
-    usage_entry,
+    usage_entries,
     with_node,
 )
 from core import TYPE_CHECKING
@@ -230,8 +230,7 @@ def _event_entries(payload: dict[str, Any], at: int | None) -> list[Entry]:
     if name := as_text(payload.get("thread_name")):
         return [Entry("title", at, text=name, origin="user")]
     usage = info.get("last_token_usage") if kind == "token_count" else None
-    entry = usage_entry(usage, ("total_tokens",), window=window)
-    return [entry] if entry.tokens or window else []
+    return usage_entries(usage, ("total_tokens",), window=window)
 
 
 def _compaction_entries(payload: dict[str, Any], at: int | None) -> list[Entry]:

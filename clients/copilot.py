@@ -9,7 +9,7 @@ import os
 
 from clients.base import SHARED_EVENTS, Client
 from clients.content import as_object, as_text, parse_timestamp, positive_int, typed
-from clients.entries import Entry, diff_entries, result_entry, summary_entry, usage_entry, with_node
+from clients.entries import Entry, diff_entries, result_entry, summary_entry, usage_entries, with_node
 from core import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ def _session_entries(kind: str, about: dict[str, Any], at: int | None) -> list[E
         return [compaction, summary_entry(as_text(about.get("summaryContent")), at)]
     if kind == "session.usage_record":
         used = as_object(about.get("usage"))
-        return [usage_entry(used, ("inputTokens",), used.get("model"), positive_int(used.get("maxPromptTokens")))]
+        return usage_entries(used, ("inputTokens",), used.get("model"), positive_int(used.get("maxPromptTokens")))
     if kind == "session.snapshot_rewind":
         return [Entry("rollback", at, rewound_to=as_text(about.get("upToEventId")))]
     if kind == "session.title_changed":

@@ -134,6 +134,16 @@ class Hunk:
         return first, last
 
 
+def in_envelope(entries: list[Entry], line: dict[str, Any], at: int | None, *, client: str = "") -> list[Entry]:
+    """As `with_node`, for a line of Claude Code's form: it names its session, its folder, and where it was copied."""
+    entries = with_node(entries, at, line.get("uuid"), line.get("parentUuid"), client=client)
+    head = entries[0]
+    head.session, head.folder = as_text(line.get("sessionId")), as_text(line.get("cwd"))
+    head.copied_from = head.parent_session = as_text(as_object(line.get("forkedFrom")).get("sessionId"))
+    head.session_kind = "fork" if head.parent_session else ""
+    return entries
+
+
 def with_node(
     entries: list[Entry], at: int | None, identifier: object = "", parent: object = "", *, client: str = ""
 ) -> list[Entry]:
@@ -175,10 +185,10 @@ def summary_entry(text: str, at: int | None) -> Entry:
     return Entry("summary", at, text=text, content=text)
 
 
-def usage_entry(used: object, names: Iterable[str], model: object = "", window: int = 0) -> Entry:
-    """How full the context was, by the sum of the named numbers."""
+def usage_entries(used: object, names: Iterable[str], model: object = "", window: int = 0) -> list[Entry]:
+    """How full the context was, by the sum of the named numbers; nothing if that is unknown."""
     tokens = sum(positive_int(as_object(used).get(name)) for name in names)
-    return Entry("usage", tokens=tokens, model=as_text(model), window=window)
+    return [Entry("usage", tokens=tokens, model=as_text(model), window=window)] if tokens or window else []
 
 
 def diff_entries(call: object, file: str, diff: object) -> list[Entry]:

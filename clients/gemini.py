@@ -20,7 +20,7 @@ from clients.content import (
     typed,
     without_ours,
 )
-from clients.entries import Entry, diff_entries, plan_entries, result_entry, usage_entry, with_node
+from clients.entries import Entry, diff_entries, plan_entries, result_entry, usage_entries, with_node
 from core import TYPE_CHECKING
 from core.files import start_of
 
@@ -138,8 +138,7 @@ class Gemini(Client):
             others += diff_entries(call.call, call.target, as_object(row.get("resultDisplay")).get("fileDiff"))
             if tool == "write_todos":
                 others += plan_entries(call.call, as_object(wanted).get("todos"), "description")
-        usage = usage_entry(line.get("tokens"), ("input",), line.get("model"))
-        return [answer, *calls, *others, *([usage] if usage.tokens else [])]
+        return [answer, *calls, *others, *usage_entries(line.get("tokens"), ("input",), line.get("model"))]
 
 
 def _folders_in(path: str, key: str) -> dict[str, object]:

@@ -16,7 +16,7 @@ from clients.entries import (
     edit_entries,
     plan_entries,
     result_entry,
-    usage_entry,
+    usage_entries,
     with_node,
 )
 from clients.extension import ExtensionClient
@@ -128,10 +128,12 @@ class Pi(ExtensionClient):
         if stop in ("stop", "aborted"):
             found.append(Entry("turn_end", at))
         used = as_object(message.get("usage"))
-        usage = usage_entry(used, ("input", "cacheRead", "cacheWrite"), model)
-        usage.tokens_used = positive_int(used.get("totalTokens")) or usage.tokens + positive_int(used.get("output"))
         # the usage of an unfinished answer says nothing, or only a part
-        return [*found, usage] if usage.tokens_used and stop not in ("aborted", "error") else found
+        names = ("input", "cacheRead", "cacheWrite")
+        for usage in usage_entries(used, names, model) if stop not in ("aborted", "error") else ():
+            usage.tokens_used = positive_int(used.get("totalTokens")) or usage.tokens + positive_int(used.get("output"))
+            found.append(usage)
+        return found
 
     def _call_entry(self, part: dict[str, Any], at: int | None) -> Entry:
         tool, wanted = as_text(part.get("name")), part.get("arguments")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from clients.base import SHARED_EVENTS, Client
 from clients.content import as_object, as_objects, as_text, parse_timestamp, positive_int, typed, without_ours
-from clients.entries import Entry, diff_entries, plan_entries, result_entry, summary_entry, usage_entry, with_node
+from clients.entries import Entry, diff_entries, in_envelope, plan_entries, result_entry, summary_entry, usage_entries
 from core import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -73,13 +73,7 @@ class Qwen(Client):
         elif subtype == "custom_title":
             origin = "user" if about.get("titleSource") == "manual" else "client"
             found = [Entry("title", text=as_text(about.get("customTitle")), origin=origin)]
-        found = with_node(found, at, line.get("uuid"), line.get("parentUuid"), client=self.name)
-        head = found[0]
-        head.session = as_text(line.get("sessionId"))
-        head.copied_from = head.parent_session = as_text(as_object(line.get("forkedFrom")).get("sessionId"))
-        head.session_kind = "fork" if head.parent_session else ""
-        head.folder = as_text(line.get("cwd"))
-        return found
+        return in_envelope(found, line, at, client=self.name)
 
     def _answer_entries(self, line: dict[str, Any], parts: list[dict[str, Any]], at: int | None) -> list[Entry]:
         said = "\n".join(as_text(part.get("text")) for part in parts if not part.get("thought"))
@@ -96,8 +90,7 @@ class Qwen(Client):
             if tool == "todo_write":
                 found += plan_entries(call.call, as_object(given).get("todos"), "content")
         window, used = positive_int(line.get("contextWindowSize")), line.get("usageMetadata")
-        usage = usage_entry(used, ("promptTokenCount",), line.get("model"), window)
-        return [*found, usage] if usage.tokens else found
+        return [*found, *usage_entries(used, ("promptTokenCount",), line.get("model"), window)]
 
 
 def _prompt(about: dict[str, Any], parts: list[dict[str, Any]]) -> Entry:
