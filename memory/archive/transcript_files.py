@@ -42,24 +42,20 @@ UNKNOWN_FOLDER = "the folder of this session is unknown, and some folders are ex
 class File:
     """A source and its state when it was found; `stamp` is "" if it is gone or not a regular file.
 
-    `state` is that of a session in a database: its stamp, the time of its last change (ms), and its size in bytes.
+    Args:
+        stamp, changed, size: of a session in a database; the time of its last change is in ms.
     """
 
-    def __init__(self, path: str, state: tuple[str, int, int] = ("", 0, 0)) -> None:
+    def __init__(self, path: str, stamp: str = "", changed: int = 0, size: int = 0) -> None:
         self.path = path
         self.key = words.fingerprint(sources.real_path(path))
-        self.stamp, changed, self.size = state
-        self.changed = changed * 1_000_000
-        if self.stamp:
-            return
-        try:
-            status = os.stat(path)
-        except (OSError, ValueError):
-            return
-        self.changed = status.st_mtime_ns
-        if S_ISREG(status.st_mode):
-            self.size = status.st_size
-            self.stamp = f"{status.st_size} {status.st_mtime_ns} {status.st_ctime_ns} {status.st_ino}"
+        self.stamp, self.changed, self.size = stamp, changed, size
+        with suppress(OSError, ValueError):
+            status = os.stat(path)  # that of a session in a database names no file
+            self.changed = status.st_mtime_ns // 1_000_000
+            if S_ISREG(status.st_mode):
+                self.size = status.st_size
+                self.stamp = f"{status.st_size} {status.st_mtime_ns} {status.st_ctime_ns} {status.st_ino}"
 
 
 class Archived:
@@ -115,7 +111,7 @@ class KnownFiles:
         seen = self._seen.get(file.key)
         if seen is None or not file.stamp or (seen["stamp"], seen["asked"]) != (file.stamp, self._agent):
             return None
-        return seen if seen["client"] or 0 <= self._now - seen["seen_at"] < clock.DAY_MS else None
+        return seen if seen["client"] or self._now - seen["seen_at"] < clock.DAY_MS else None
 
     def note(self, file: File, client: str, reason: str) -> None:
         """Note that the archive has all of a client's transcript, or its reason to skip a file."""
@@ -138,20 +134,18 @@ def find(given: Iterable[str], agent: str, *, every: bool) -> list[File]:
 
     The file that changed last comes first, so that a run that is stopped has archived the newest sessions.
     """
-    paths: list[str] = []
-    for name in ([agent] if agent else clients.keeping_files()) if every else ():
-        for folder, pattern in clients.by_name(name).histories():
-            paths += _below(folder, pattern)
-    kept = (clients.by_name(name).histories() for name in clients.keeping_files())
-    kept_by_clients = set(paths)
-    patterns = {"*.jsonl", *(pattern for histories in kept for _, pattern in histories)}
+    keeping = [(name, *where) for name in clients.keeping_files() for where in clients.by_name(name).histories()]
+    chosen = (where for name, *where in keeping if every and agent in ("", name))
+    kept = [path for folder, pattern in chosen for path in _below(folder, pattern)]
+    found = {file.key: file for path in kept for file in _sources_at(path, may_be_shared=False)}
     for name in given:
         path = name if os.path.exists(name) else sources.existing(name)
         if not path:
             raise usage("MEMORY_INVALID_ARGS", f"there is no file {name}", "name a transcript, or a folder of them")
-        below = _below(path, *patterns, "*.json") if os.path.isdir(path) else [path]
-        paths += [file for file in below if file == path or not file.endswith(".json") or sources.kind_of(file)]
-    found = {file.key: file for path in paths for file in _sources_at(path, may_be_shared=path not in kept_by_clients)}
+        patterns = {"*.jsonl", "*.json", *(pattern for _, _, pattern in keeping)}
+        for below in _below(path, *patterns) if os.path.isdir(path) else [path]:
+            if below == path or not below.endswith(".json") or sources.kind_of(below):
+                found |= {file.key: file for file in _sources_at(below, may_be_shared=True)}
     return sorted(found.values(), key=lambda file: file.changed, reverse=True)
 
 
@@ -160,14 +154,13 @@ def _sources_at(path: str, *, may_be_shared: bool) -> list[File]:
     file = File(path)
     if path.endswith(".jsonl") and not may_be_shared:
         return [file]
-    if sources.kind_of(path) != "database":
-        names = _sessions_of_lines(path) if file.stamp and may_be_shared else []
-        state = (file.stamp, file.changed // 1_000_000, file.size // max(1, len(names)))
-        return [File(f"{path}#{session}", state) for session in names] if len(names) > 1 else [file]
-    try:
-        return [File(source, (stamp, changed, size)) for source, stamp, changed, size in sources.sessions_in(path)]
-    except sources.Unreadable:
+    if sources.kind_of(path) == "database":
+        with suppress(sources.Unreadable):
+            return [File(*session) for session in sources.sessions_in(path)]
         return [file]
+    names = _sessions_of_lines(path) if file.stamp and may_be_shared else []
+    size = file.size // max(1, len(names))
+    return [File(f"{path}#{name}", file.stamp, file.changed, size) for name in names] if len(names) > 1 else [file]
 
 
 def _sessions_of_lines(path: str) -> list[str]:
@@ -199,10 +192,9 @@ def unreadable(files: Iterable[File]) -> dict[str, str]:
     """The reason for each of these files that cannot be opened, by its path."""
     reasons = {}
     for file in files:
-        if file.stamp and not os.path.exists(file.path):
-            continue  # a session in a database that was just read
         try:
-            sources.open_source(file.path).close()
+            if os.path.exists(file.path):  # else it is a session in a database that was just read
+                sources.open_source(file.path).close()
         except (OSError, ValueError) as error:
             reasons[file.path] = ingest.reason_of(error)
     return reasons
@@ -222,16 +214,13 @@ def _below(folder: str, *patterns: str) -> Iterator[str]:
     """The files at any depth below a folder whose names match a pattern; each real folder is read once."""
     seen: set[str] = set()
     for here, folders, names in os.walk(folder, followlinks=True):
-        real = os.path.realpath(here)
-        if real in seen:
+        if (real := os.path.realpath(here)) in seen:
             folders.clear()  # a link in a circle, or a second link
             continue
         seen.add(real)
-        yield from (
-            os.path.join(here, name)
-            for name in names
-            if any(fnmatchcase(sources.plain_path(name), pattern) for pattern in patterns)
-        )
+        for name in names:
+            if any(fnmatchcase(sources.plain_path(name), pattern) for pattern in patterns):
+                yield os.path.join(here, name)
 
 
 def look_at(path: str, agent: str = "", known: Iterable[str] = ()) -> tuple[str, str, str]:
@@ -408,7 +397,7 @@ def _admitted_folder(file: File, agent: str, cwd: str) -> tuple[str, Ingested | 
     from memory.archive.admission import folders_in
 
     known = switches.load()[0]
-    were_off = (row["scope"] == "project" and row["since"] * 1_000_000 <= file.changed for row in known["silences"])
+    were_off = (row["scope"] == "project" and row["since"] <= file.changed for row in known["silences"])
     if not cwd and (known["excluded"] or any(were_off)):
         return "", Ingested(reason=UNKNOWN_FOLDER)
     if not known["excluded"]:
