@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import time
-from contextlib import suppress
 
 import clients
 from clients import content
@@ -137,9 +136,12 @@ def _ingest_pieces(db: apsw.Connection, reader: _Reader, ingested: Ingested) -> 
 
 def _ingest_part(db: apsw.Connection, path: str, later: _Reader, ingested: Ingested) -> None:
     """Ingest what a file has of the transcript that goes on in a later file, up to the same limits."""
-    with suppress(OSError, ValueError), sources.open_source(path) as source:
-        limits = Limits(deadline=later.limits.deadline, is_short=later.limits.is_short)
-        _ingest_pieces(db, _Reader(source, path, later.origin, limits), ingested)
+    limits = Limits(deadline=later.limits.deadline, is_short=later.limits.is_short)
+    try:
+        with sources.open_source(path) as source:
+            _ingest_pieces(db, _Reader(source, path, later.origin, limits), ingested)
+    except (OSError, ValueError):
+        return
 
 
 def _rewind(db: apsw.Connection, reader: _Reader, piece: Piece) -> None:
@@ -264,12 +266,15 @@ class _Reader:
     def first_taken_back(self) -> Entry | None:
         """The rewind to before the first prompt that this file does not continue; None if that is unknown."""
         path, offset = self._left
-        with suppress(OSError, ValueError), sources.open_source(path) as left:
-            for line, end in content.lines_from(left, offset):
-                head = next(iter(clients.entries_of(self._client, content.parsed(line) or {})), None)
-                following = [later for later, _ in content.read_lines(left, end, PIECE_BYTES)[:20]]
-                if head and head.kind == "prompt" and self._typed(head, following):
-                    return Entry("rollback", rewound_to=head.id)
+        try:
+            with sources.open_source(path) as left:
+                for line, end in content.lines_from(left, offset):
+                    head = next(iter(clients.entries_of(self._client, content.parsed(line) or {})), None)
+                    following = (later for later, _ in content.read_lines(left, end, PIECE_BYTES)[:20])
+                    if head and head.kind == "prompt" and self._typed(head, following):
+                        return Entry("rollback", rewound_to=head.id)
+        except (OSError, ValueError):
+            pass
         return None
 
     def head(self, offset: int) -> str:
