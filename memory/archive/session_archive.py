@@ -87,8 +87,10 @@ class SessionArchive:
             is_moved = sessions.transcript_position(self.db, source) != before
             if is_moved or sessions.is_forgotten(self.db, self.session):
                 return None
+            if self._vectors:
+                documents.ensure_signatures(self.db)
             if piece.is_first:
-                sessions.start_over(self.db, self.session, signatures=self._has_signatures())
+                sessions.start_over(self.db, self.session, signatures=self._vectors)
             for copy in piece.copies.values():
                 copy.archive.store_copy(copy)
             counts = self._store_piece(piece)
@@ -115,8 +117,6 @@ class SessionArchive:
 
     def _store_piece(self, piece: Piece) -> tuple[int, int, int]:
         """Store the episodes and calls of a piece; returns what `store` returns."""
-        if piece.ready and self._vectors:
-            documents.ensure_signatures(self.db)
         added, updated = self._store_episodes(piece)
         documents.renew_segments(self.db, self.session)
         return added, updated, piece.calls.store(
@@ -163,9 +163,6 @@ class SessionArchive:
             self._forks.append((self.session, other) if older["id"] < newer["id"] else (other, self.session))
         self.shared.append((older["id"], other, self.session))
 
-    def _has_signatures(self) -> bool:
-        return self._vectors and documents.has_signatures(self.db)
-
     def _extend(self, older: Document, newer: Document, vector: bytes) -> bool:
         """Add to a stored episode what is new in it, and remove nothing; returns whether it changed."""
         keeps = older["text"].startswith(newer["text"]) and not newer["text"].startswith(sessions.TITLE)
@@ -201,12 +198,9 @@ class SessionArchive:
         known = sessions.by_id(self.db, self.session)
         if known and title not in ("", sessions.title(self.db, self.session)):
             message = titled(self.session, title, known["updated_at"], known["project"], by_user=True)
-            document, vector = self.document(message)
-            older = documents.by_id(self.db, message.id)
-            if older is None:
-                documents.insert(self.db, document, vector, signatures=self._vectors)
-            elif older["text"]:  # else it was purged
-                self._extend(older, document, vector)
+            piece = Piece(self, "")
+            piece.ready = [self.document(message)]
+            self._store_episodes(piece)
 
     def document(self, message: Message) -> tuple[Document, bytes]:
         """A message as a document, with its vector."""
