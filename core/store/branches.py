@@ -19,7 +19,7 @@ from core.store import calls, documents, sessions
 from core.store.sqlite import ALL, LISTED, row_range
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
     from typing import Any
 
     import apsw
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     """The number of the last call and the row of the last episode up to an entry."""
     Rewind = tuple[Mark, Mark]
     """Where the transcript ended, and the mark that the user went back to."""
-    Stored = tuple["Node", list[int], list[int]]
 
 START = (0, 0)
 
@@ -72,7 +71,13 @@ def follow(
     at, leaf = ends
     found = rewinds(db, session)
     known = len(found)
-    for node, numbers, rows in _with_stored(db, session, nodes):
+    keys = json_text.dumps([key for node in nodes for key in node.calls])
+    names = json_text.dumps([name for node in nodes for name in node.episodes])
+    numbers = dict(
+        db.execute(f"SELECT key, number FROM call WHERE session_id = ? AND key IN {LISTED}", (session, keys))
+    )
+    rows = dict(db.execute(f"SELECT id, rowid FROM document WHERE session_id = ? AND id IN {LISTED}", (session, names)))
+    for node in nodes:
         parent = START if node.is_root and node.is_prompt else _mark_of(db, session, node.parent or 0)
         earlier = parent if parent is not None and parent < leaf else None
         if node.turns or node.rewound_to:
@@ -81,14 +86,15 @@ def follow(
             target = earlier if node.is_prompt else None
         if target is not None and (at, target) not in found:
             found.append((at, target))
-        at = (max([at[0], *numbers]), max([at[1], *rows]))
+        episodes = [rows[name] for name in node.episodes if name in rows]
+        at = (max([at[0], *(numbers.get(key, 0) for key in node.calls)]), max([at[1], *episodes]))
         if node.id or node.parent is None:
             leaf = at
-        if node.id or (node.is_prompt and rows):  # a prompt without an id counts for `turns`
+        if node.id or (node.is_prompt and episodes):  # a prompt without an id counts for `turns`
             # An entry without content may come between the rewind and its prompt. It takes the mark of its parent, so
             # that the prompt, whose parent it is, still goes back.
             mark = earlier if earlier is not None and node.id and not node.is_content else at
-            values = (session, node.id or -max(rows), *mark, node.is_prompt)
+            values = (session, node.id or -max(episodes), *mark, node.is_prompt)
             db.execute("INSERT OR REPLACE INTO node VALUES (?, ?, ?, ?, ?)", values)
     if len(found) > known:
         db.execute("UPDATE session SET branches = ? WHERE id = ?", (json_text.dumps(found), session))
@@ -96,31 +102,15 @@ def follow(
     return at, leaf, len(found) > known
 
 
-def _with_stored(db: apsw.Connection, session: str, nodes: Sequence[Node]) -> Iterator[Stored]:
-    """Each node with the numbers of its calls and the rows of its episodes that are stored."""
-    keys = json_text.dumps([key for node in nodes for key in node.calls])
-    query = f"SELECT key, number FROM call WHERE session_id = ? AND key IN {LISTED}"
-    numbers = dict(db.execute(query, (session, keys)))
-    names = json_text.dumps([name for node in nodes for name in node.episodes])
-    rows = dict(db.execute(f"SELECT id, rowid FROM document WHERE session_id = ? AND id IN {LISTED}", (session, names)))
-    for node in nodes:
-        yield node, [*filter(None, map(numbers.get, node.calls))], [*filter(None, map(rows.get, node.episodes))]
-
-
 def _taken_back(db: apsw.Connection, session: str, node: Node, found: Sequence[Rewind]) -> Mark | None:
     """The mark to which a client notes that the user went back; None if it is unknown."""
-    if node.rewound_to:
-        first = _mark_of(db, session, _hash_of(node.rewound_to))
-        if first is None:
-            return None
-    else:
-        live = live_ranges(found)
-        taken = [
-            mark for mark in sessions.prompts(db, session) if any(begin[1] < mark[1] <= end[1] for begin, end in live)
-        ]
-        if node.turns > len(taken):
-            return None
-        first = taken[-node.turns]
+    first = _mark_of(db, session, _hash_of(node.rewound_to))
+    if not node.rewound_to:
+        live, prompts = live_ranges(found), sessions.prompts(db, session)
+        taken = [mark for mark in prompts if any(begin[1] < mark[1] <= end[1] for begin, end in live)]
+        first = taken[-node.turns] if node.turns <= len(taken) else None
+    if first is None:
+        return None
     target = (first[0], first[1] - 1)  # before that prompt
     for begin, earlier in reversed(found):
         if begin == target:  # it was the first after a rewind
@@ -151,8 +141,6 @@ def live_ranges(rewinds: Sequence[Rewind], end: Mark = (ALL, ALL)) -> list[tuple
 
 class Part:
     """A session's share in the history of a fork: conditions in SQL for its calls and turns, what came before it."""
-
-    __slots__ = ("before", "calls", "last", "prompts_before", "session", "turns", "until")
 
     def __init__(self, session: str, live_calls: str, live_turns: str) -> None:
         self.session = session
@@ -197,15 +185,16 @@ class History:
     def session(self) -> Session | None:
         """The record of the session, with the counts and the plan that it has from its parents, too."""
         own = sessions.by_id(self._db, self._parts[-1].session)
-        for part in self._parts[::-1] if own else ():
+        if own is None:
+            return None
+        for part in self._parts[::-1]:
             known = sessions.by_id(self._db, part.session)
             at, prompts = known.get("plan_at", [0, 0]) if known else (0, 0)
-            if own and known and known["plan"] and at <= part.last:
+            if known and known["plan"] and at <= part.last:
                 own["plan"], own["plan_at"] = known["plan"], [at + part.before, prompts + part.prompts_before]
                 break
-        if own:
-            own["calls"] += self._parts[-1].before
-            own["prompts"] += self._parts[-1].prompts_before
+        own["calls"] += self._parts[-1].before
+        own["prompts"] += self._parts[-1].prompts_before
         return own
 
     def calls(self, last: int = 1000) -> list[Call]:
@@ -224,12 +213,10 @@ class History:
         """As `sessions.compactions`, without those that a fork has copied."""
         found: list[dict[str, Any]] = []
         for part in self._parts:
-            copied = found[-1]["at"] if found else 0
-            found += [
-                {**row, "call": row["call"] + part.before}
-                for row in sessions.compactions(self._db, part.session, live=part.calls)
-                if row["at"] <= part.until and (not copied or row["at"] > copied)
-            ]
+            rows = sessions.compactions(self._db, part.session, live=part.calls)
+            copied = found[-1]["at"] if found else -1
+            own = [row for row in rows if copied < row["at"] <= part.until]
+            found += [{**row, "call": row["call"] + part.before} for row in own]
         return found
 
     def names(self, *, every: bool = False) -> list[Name]:
@@ -250,16 +237,16 @@ class History:
 
     def episodes(self, most: int, until: int = ALL) -> list[tuple[str, str, int]]:
         """As `sessions.last_episodes`."""
-        read = [
+        own = (
             sessions.last_episodes(self._db, part.session, most, until=until, live=part.turns) for part in self._parts
-        ]
-        return [turn for turns in read for turn in turns][-most:]
+        )
+        return [turn for turns in own for turn in turns][-most:]
 
     def conversation(self, characters: int) -> list[tuple[int, str]]:
         """The last messages by time: the time and a prompt's beginning, or "" for an answer of the agent."""
         spoken = [(at, text) for _, text, at in self.episodes(400) if text.startswith(("user: ", "assistant: "))]
-        prompts = [(at, text[6 : 6 + characters] if text.startswith("user: ") else "") for at, text in spoken]
-        return sorted(prompts, key=lambda message: message[0])
+        spoken.sort(key=lambda message: message[0])
+        return [(at, text[6 : 6 + characters] if text.startswith("user: ") else "") for at, text in spoken]
 
     def paths(self) -> set[str]:
         """The files in which a name was shown or something edited."""
@@ -293,7 +280,7 @@ def mark_abandoned(db: apsw.Connection, session: str) -> None:
         (session, *row_range("episodes")),
     ).fetchall()
     for rowid, stored, stale in changed:
-        tags = [str(tag) for tag in json_text.loads(str(stored))]
+        tags: list[str] = json_text.loads(str(stored))
         others = [tag for tag in tags if tag != documents.ABANDONED]
         now_tags = others if len(others) < len(tags) else [*others, documents.ABANDONED]
         documents.set_tags(db, int(str(rowid)), now_tags, stale=bool(stale))
