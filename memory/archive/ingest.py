@@ -93,7 +93,8 @@ def ingest_running(db: apsw.Connection, path: str, origin: Origin, limits: Limit
     if ingested.shared:
         from memory.archive.owners import settle
 
-        settle(db, ingested.shared, vectors=origin.vectors, is_live=True)
+        if clean_name(origin.session) in settle(db, ingested.shared, vectors=origin.vectors, is_live=True):
+            ingested.is_rewound |= ingest_file(db, path, origin, limits).is_rewound
     return ingested
 
 
