@@ -152,7 +152,7 @@ class Codex(Client):
         entry = Entry("answer", at, content=given)
         if payload.get("role") == "user":
             entry.kind = "prompt"
-            entry.text = typed(_by_user(payload, given), ("input_text", "text"))
+            entry.text = typed(given, ("input_text", "text"))
             if not entry.text:
                 environment = text_of(given, ("input_text", "text")).partition("<environment_context")[2]
                 folder = environment.partition("<cwd>")[2].partition("</cwd>")[0].strip()
@@ -285,16 +285,6 @@ def _is_element(text: str) -> bool:
     """Whether a text is one element as a whole: `<skill>…</skill>`."""
     name = "".join(text[1:].partition(">")[0].split()[:1])
     return text.startswith("<") and name.replace("-", "_").isidentifier() and text.endswith(f"</{name}>")
-
-
-def _by_user(payload: dict[str, Any], given: object) -> object:
-    """The parts of a message without those that the client marks as its own."""
-    metadata = as_object(payload.get("internal_chat_message_metadata_passthrough")).get("content_item_metadata")
-    if not isinstance(given, list) or not isinstance(metadata, list) or len(metadata) != len(given):
-        return given
-    sources = [as_object(as_object(part).get("provenance")).get("type") for part in metadata]
-    pairs = zip(given, sources, strict=True)
-    return [part for part, source in pairs if source not in ("harness", "skills", "hook")]
 
 
 def _results(payload: dict[str, Any]) -> list[Entry]:

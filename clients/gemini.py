@@ -88,12 +88,12 @@ class Gemini(Client):
         name = os.path.basename(folder)
         above = os.path.dirname(os.path.dirname(folder))  # of `tmp`
         home = above if os.path.isfile(above + "/projects.json") else self.home()
-        projects = _folders_in(os.path.join(home, "projects.json"), "projects")
+        text = start_of(os.path.join(home, "projects.json"), 1_000_000)
+        projects = as_object(parsed(text.encode("utf-8", "replace")), "projects")
         roots = [start_of(f"{home}/{below}/{name}/.project_root", 4_096).strip() for below in ("tmp", "history")]
         named = [*filter(None, roots), *(root for root, short in projects.items() if name and short == name)]
         wanted = as_text(line.get("projectHash")) or name
-        trusted = _folders_in(os.path.join(home, "trustedFolders.json"), "")
-        for candidate in (*named, *projects, *trusted, *known):
+        for candidate in (*named, *projects, *known):
             if sha256(candidate.encode("utf-8", "surrogateescape")).hexdigest() == wanted:
                 return candidate
         return named[0] if named else ""
@@ -139,12 +139,6 @@ class Gemini(Client):
             if tool == "write_todos":
                 others += plan_entries(call.call, as_object(wanted).get("todos"), "description")
         return [answer, *calls, *others, *usage_entries(line.get("tokens"), ("input",), line.get("model"))]
-
-
-def _folders_in(path: str, key: str) -> dict[str, object]:
-    """The folders in a file of the client, below a key if it has the key."""
-    value = as_object(parsed(start_of(path, 1_000_000).encode("utf-8", "replace")))
-    return as_object(value.get(key)) if key else value
 
 
 def _snapshot_id(history: list[dict[str, Any]]) -> str:

@@ -242,15 +242,11 @@ def paths(db: apsw.Connection, session: str) -> list[str]:
     return [str(path) for (path,) in db.execute("SELECT path FROM place_file WHERE session_id = ?", (session,))]
 
 
-def edits(db: apsw.Connection, session: str, *, files: Sequence[str] = (), live: str = LIVE) -> list[Edit]:
-    """A session's edits, oldest first, only in these files if any are given."""
-    where = f"session_id = ?1 AND number NOT IN {_without(live)}"
-    values = [session]
-    if files:
-        where += f" AND path IN {LISTED}"
-        values.append(json_text.dumps(list(files)))
+def edits(db: apsw.Connection, session: str, *, live: str = LIVE) -> list[Edit]:
+    """A session's edits, oldest first."""
     sql = "SELECT number, path AS file, first, last, hunk FROM edit JOIN place_file ON place_file.id = file_id"
-    return fetch_dicts(db, f"{sql} WHERE {where} ORDER BY number, hunk", values)
+    where = f"session_id = ?1 AND number NOT IN {_without(live)}"
+    return fetch_dicts(db, f"{sql} WHERE {where} ORDER BY number, hunk", (session,))
 
 
 def first_with(db: apsw.Connection, names: Sequence[str], among: Sequence[str]) -> str | None:

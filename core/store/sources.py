@@ -10,12 +10,11 @@ import os
 
 from core import TYPE_CHECKING, json_text
 from core.files import open_file
+from core.store.sqlite import StoreError, apsw, fetch_dicts, open_unchanged
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
-
-    import apsw
 
     Blocks = Iterator[bytes]
 
@@ -109,7 +108,7 @@ class Events(Source):
         try:
             db.execute("BEGIN")  # what the client writes meanwhile is not seen
             rows: list[Any] = db.execute(f"{query} WHERE session_id = ? ORDER BY seq", (session,)).fetchall()
-        except _sql_error() as error:
+        except StoreError as error:
             raise Unreadable(str(error)) from None
         self._numbers = [number for number, _ in rows]
         self._begins: list[int] = [0, *accumulate(length for _, length in rows)]  # of the lines, and the end
@@ -130,7 +129,7 @@ class Events(Source):
                 line = text.encode("utf-8", "replace") if packed is None else _decompressor()().decompress(packed)
                 length = self._begins[place + 1] - self._begins[place] - 1
                 lines += line[:length].replace(b"\n", b" ").ljust(length) + b"\n"
-        except _sql_error() as error:
+        except StoreError as error:
             raise Unreadable(str(error)) from None
         begin = offset - self._begins[first]
         return bytes(lines[begin : begin + most])
@@ -323,7 +322,7 @@ def _session_lines(database: str, session: str) -> Blocks:
     try:
         db.execute("BEGIN")  # what the client writes meanwhile is not seen
         yield from _messages_with_parts(db, session)
-    except _sql_error() as error:
+    except StoreError as error:
         raise Unreadable(str(error)) from None
     finally:
         db.close()
@@ -331,8 +330,6 @@ def _session_lines(database: str, session: str) -> Blocks:
 
 def _open_database(path: str) -> apsw.Connection:
     from urllib.parse import quote
-
-    from core.store.sqlite import apsw, open_unchanged
 
     # Otherwise SQLite would create a log next to a database in WAL mode.
     if not any(os.path.exists(path + end) for end in ("-wal", "-journal")):
@@ -343,12 +340,6 @@ def _open_database(path: str) -> apsw.Connection:
     return db
 
 
-def _sql_error() -> type[Exception]:
-    from core.store.sqlite import StoreError
-
-    return StoreError
-
-
 def _rows(database: str, query: str, *values: str) -> list[tuple[Any, ...]]:
     """The rows of a query. Raises Unreadable."""
     try:
@@ -357,7 +348,7 @@ def _rows(database: str, query: str, *values: str) -> list[tuple[Any, ...]]:
             return db.execute(query, values).fetchall()
         finally:
             db.close()
-    except _sql_error() as error:
+    except StoreError as error:
         raise Unreadable(str(error)) from None
 
 
@@ -388,8 +379,6 @@ _EVENTS = (
 
 def _messages_with_parts(db: apsw.Connection, session: str) -> Blocks:
     """OpenCode: a line about the session, and one for each message, in the form in which it exports them."""
-    from core.store.sqlite import fetch_dicts
-
     row: dict[str, Any] = next(iter(fetch_dicts(db, "SELECT * FROM session WHERE id = ?", (session,))), {})
     folder, parent, title = (row.get(name) for name in ("directory", "parent_id", "title"))
     about = {"id": session, "directory": folder, "path": {"cwd": folder}, "parentID": parent, "title": title}

@@ -10,7 +10,17 @@ A line of a transcript becomes rows of the store in five steps:
 4. `session_archive.SessionArchive.store` writes a piece and the new offset in one transaction: messages as documents,
    then calls with their names, places and the reason of a failure (`calls`, `places`, `error_cause`), then the tree
    of entries, which shows what the user went back from (`core.store.branches`).
-5. `owners.settle` gives an episode that several sessions have to the session in which it first appeared.
+
+Nothing is stored twice, in whatever order transcripts are read:
+
+- The offset is stored with the piece, and only if no other process has moved it meanwhile.
+- An episode has its client's id, a call its client's key. What is known under it is completed. What was purged or
+  forgotten stays known, so that it does not come back.
+- A line that names the session from which a fork copied it goes to that session. Codex's lines have no ids: `ingest`
+  skips those that a fork repeats.
+- If nothing is named, `owners.settle` decides by the same ids, `owners.settle_opening` by the same words.
+- A session that a fork has given entries is read again from its beginning, in its own order (`sessions.start_over`).
+- A prompt that was typed ahead may be written twice (`carry.TypedAhead`).
 """
 
 from __future__ import annotations
