@@ -244,8 +244,8 @@ class Client:
         return [(os.path.join(self.home(), folder), name) for folder, _, name in parts]
 
     def continued(self, _path: str, _begin: bytes) -> tuple[str, str, int] | None:
-        """What a file continues without a copy of it, as its first lines say: the session, if the user went back in it,
-        "" if this is a fork; the id with which the name of the other file ends; and how many bytes of that count.
+        """If a file goes on with a session since the user went back, as its first lines say: the session, the end of the
+        name of the file to which they went back, and how many bytes of that file count.
         """
         return None
 

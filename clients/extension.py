@@ -40,11 +40,11 @@ class ExtensionClient(Client):
         """Read a payload of our extension."""
         event = self.event(payload, name)
         prompt = text_field(payload, "prompt")
-        event["messages"] = [*_texts(payload, "messages"), *((prompt,) if prompt else ())]
-        event["files"] = _texts(payload, "files")
-        event["percent"] = _number(payload.get("percent"))
-        event["tokens"] = _number(payload.get("tokens"))
-        event["window"] = _number(payload.get("window"))
+        event["messages"] = [*texts_of(payload, "messages"), *((prompt,) if prompt else ())]
+        event["files"] = texts_of(payload, "files")
+        event["percent"] = number_or_none(payload.get("percent"))
+        event["tokens"] = number_or_none(payload.get("tokens"))
+        event["window"] = number_or_none(payload.get("window"))
         event["leaf"] = text_field(payload, "leaf")
         event["instructions"] = text_field(payload, "instructions")
         if removed := text_field(payload, "removed"):
@@ -76,7 +76,7 @@ def message_entries(message: dict[str, Any], agent: str) -> list[Entry]:
     said.stable_id = f"{agent}:{identifier}" if identifier else ""
     calls, others = [], []
     for number, tool in enumerate(as_objects(message.get("tools"))):
-        files, given = _texts(tool, "files"), given_text(tool.get("given"))
+        files, given = texts_of(tool, "files"), given_text(tool.get("given"))
         call = call_entry(f"{identifier}/{number}", text_field(tool, "name"), given, files, text_field(tool, "command"))
         if target := text_field(tool, "target"):
             call.read_files = [] if files else [target]
@@ -91,14 +91,14 @@ def message_entries(message: dict[str, Any], agent: str) -> list[Entry]:
     return [said, *calls, *others]
 
 
-def _texts(payload: dict[str, Any], key: str, most: int = 32) -> list[str]:
+def texts_of(payload: dict[str, Any], key: str, most: int = 32) -> list[str]:
     """A list of strings; the last ones of a long list."""
     given = payload.get(key)
     given = given[-most:] if isinstance(given, list) else []
     return [text for value in given if (text := text_field({key: value}, key))]
 
 
-def _number(value: Any) -> Any:
+def number_or_none(value: Any) -> Any:
     """A number that is not negative, else None."""
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
     return value if is_number and 0 <= value < 1e12 else None

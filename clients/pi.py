@@ -19,7 +19,7 @@ from clients.entries import (
     usage_entries,
     with_node,
 )
-from clients.extension import ExtensionClient
+from clients.extension import ExtensionClient, number_or_none, texts_of
 from core import TYPE_CHECKING
 from core.files import start_of
 
@@ -156,8 +156,8 @@ class Pi(ExtensionClient):
         settings = parsed(start_of(os.path.join(self.home(), "settings.json"), 65_536))
         own = as_object(as_object(settings).get("compaction"))
         return {
-            "reserve": _token_setting(own.get("reserveTokens")),
-            "keep": _token_setting(own.get("keepRecentTokens")),
+            "reserve": number_or_none(own.get("reserveTokens")),
+            "keep": number_or_none(own.get("keepRecentTokens")),
             "enabled": own.get("enabled") is not False,
         }
 
@@ -237,14 +237,4 @@ def _listed_files(line: dict[str, Any]) -> dict[str, Any]:
     details = as_object(line.get("details"))
     if line.get("fromHook") and details.get("by") != "joelclaw":  # `fromHook` is pi's name for extensions
         return {}
-    return {"read_files": _texts(details.get("readFiles")), "files": _texts(details.get("modifiedFiles"))}
-
-
-def _texts(value: object) -> list[str]:
-    return list(dict.fromkeys(text for text in value if isinstance(text, str))) if isinstance(value, list) else []
-
-
-def _token_setting(value: object) -> int | None:
-    """A number of tokens; more than 100 million are a mistake."""
-    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    return int(value) if is_number and 0 <= value <= 100_000_000 else None  # type: ignore[operator,call-overload]
+    return {"read_files": texts_of(details, "readFiles", 1000), "files": texts_of(details, "modifiedFiles", 1000)}

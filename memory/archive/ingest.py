@@ -251,15 +251,11 @@ class _Reader:
         offset = 0
         if continued := self._client.continued(self.path, self._read.read(PIECE_BYTES, 0)):
             session, left, end = continued
-            known = _transcripts_of(session or left, self.path, self._client, "*" if session else "")
-            names = {_end_of_name(path): path for path in known}
+            names = {_end_of_name(path): path for path in _transcripts_of(session, self.path, self._client, "*")}
             offset, self._skipped = _first_entry(self._read, self._client)
             self._skipped.at = 0
-            if session:
-                self.parts_before = [names[name] for name in sorted(names) if name < _end_of_name(self.path)]
-                self._left = (names.get(left, ""), end)
-            elif left in names:
-                self._skipped.at = _time_before(names[left], end)
+            self.parts_before = [names[name] for name in sorted(names) if name < _end_of_name(self.path)]
+            self._left = (names.get(left, ""), end)
         elif self._client.copied_types:
             offset, self._skipped = _end_of_copies(self._read, self.path, self._client)
         return offset, ""
@@ -428,17 +424,6 @@ def _transcripts_of(session: str, path: str, client: Client, rest: str = "") -> 
         name = pattern.replace("*", f"*{escape(session)}{rest}") + "*"
         places = [f"{escape(os.path.dirname(path))}/{name}", *places, f"{escape(folder)}/**/{name}"]
     return (match for place in places for match in iglob(place, recursive=True))
-
-
-def _time_before(path: str, end: int) -> int:
-    """The time (ms) of the last line before an offset of a transcript, 0 if it is unknown."""
-    try:
-        with sources.open_source(path) as read:
-            begin = max(0, end - PIECE_BYTES)
-            lines = read.read(end - begin, begin).splitlines()
-    except (OSError, ValueError):
-        return 0
-    return content.parse_timestamp((content.parsed(lines[-1]) or {}).get("timestamp") if lines else None) or 0
 
 
 def _end_of_name(path: str) -> str:

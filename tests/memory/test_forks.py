@@ -332,15 +332,16 @@ def work(transcript: Any, word: str) -> None:
         transcript.say("assistant", f"Part {number} of {word} is counted.")
 
 
-def test_a_fork_of_codex_that_names_how_much_it_shares(run: Run, tmp_path: Path) -> None:
+def test_a_fork_of_codex_that_copies_nothing(run: Run, tmp_path: Path) -> None:
     folder = tmp_path / ".codex/sessions/2026/09/20"
     parent = Rollout(folder, FIRST, 0)
     work(parent, "kestrel")
     base = {"thread_id": FIRST, "end_byte_offset": parent.path.stat().st_size}
-    work(parent, "heron")
     child = Rollout(folder, FORKED, 10, forked_from_id=FIRST, history_base=base)
     work(child, "osprey")
     child.add("compacted", {"message": "It goes on.", "replacement_history": []})
+    parent.at = 1200
+    work(parent, "heron")
     for rollout in (child, parent):
         run("memory", "archive", str(rollout.path), env={"HOME": str(tmp_path)})
     assert {session: len(texts) for session, texts in turns(run).items()} == {FIRST: 12, FORKED: 6}
