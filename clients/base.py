@@ -244,8 +244,8 @@ class Client:
         return [(os.path.join(self.home(), folder), name) for folder, _, name in parts]
 
     def continued(self, _path: str, _begin: bytes) -> tuple[str, str, int] | None:
-        """If a file goes on with a session since the user went back, as its first lines say: the session, the end of the
-        name of the file to which they went back, and how many bytes of that file count.
+        """If a file goes on with a session since the user went back, as its first lines say: the session, the end of
+        the name of the file to which they went back, and how many bytes of that file count.
         """
         return None
 

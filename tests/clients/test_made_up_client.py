@@ -18,7 +18,7 @@ import clients
 ROOMS = ("cli", "clients", "core", "memory", "otel", "recall", "session")
 MODULE = """
 from clients.base import Client
-from clients.entries import Entry, usage_entry, with_node
+from clients.entries import Entry, usage_entries, with_node
 
 
 class Quill(Client):
@@ -45,7 +45,7 @@ class Quill(Client):
         elif "says" in line:
             said = Entry("prompt" if line["by"] == "user" else "answer", line["quill"])
             said.text = said.content = line["says"]
-            found = [said, usage_entry(line, ("used",))] if "used" in line else [said]
+            found = [said, *usage_entries(line, ("used",))]
         found = with_node(found, line.get("quill"))
         found[0].session, found[0].folder = line.get("scroll", ""), line.get("cwd", "")
         return found
