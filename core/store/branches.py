@@ -43,16 +43,15 @@ def rewinds(db: apsw.Connection, session: str) -> list[Rewind]:
 class Node:
     """An entry in the tree of a session, with the ids of its episodes and the keys of its calls."""
 
-    __slots__ = ("calls", "episodes", "id", "is_content", "is_prompt", "is_root", "parent", "rewound_to", "turns")
+    is_content = False  # else it may be the first after a rewind, in front of the prompt
+    is_root = False  # it has no parent, but earlier entries have
+    is_prompt = False
+    turns = 0  # that the user took back
+    rewound_to = ""  # id of the first entry that the user took back
 
-    def __init__(self, identifier: str, parent: str | None, *, is_content: bool, is_root: bool) -> None:
+    def __init__(self, identifier: str, parent: str | None) -> None:
         self.id = _hash_of(identifier)
         self.parent = None if parent is None else _hash_of(parent)  # None if the order of the lines counts
-        self.is_content = is_content  # else it may be the first after a rewind, in front of the prompt
-        self.is_root = is_root  # it has no parent, but earlier entries have
-        self.is_prompt = False
-        self.turns = 0  # that the user took back
-        self.rewound_to = ""  # id of the first entry that the user took back
         self.episodes: list[str] = []
         self.calls: list[str] = []
 

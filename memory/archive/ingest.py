@@ -338,7 +338,7 @@ class _Reader:
             at = next((entry.at for entry in entries if entry.at is not None), None)
             allowed = self._admission.follow(entries, at, about)
             admitted = [entry for entry in admitted if entry in allowed]
-        own = piece.begin_line(head, owner, is_tree=client.is_tree)
+        own = piece.begin_line(head, owner)
         for entry in admitted:
             if entry.kept_in:
                 entry.text = self._kept_output(entry.kept_in) or entry.text

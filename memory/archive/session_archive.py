@@ -48,7 +48,9 @@ class SessionArchive:
         self.project, self.folder = clean_name(known.project), clean_name(known.folder)
         self._projects: dict[str, str] = {}  # by folder
         self._client = clean_name(origin.agent)
-        self._renames_copies = clients.by_name(origin.agent).renames_copies
+        client = clients.by_name(origin.agent)
+        self.is_tree = client.is_tree  # entries name their parent; else the order of the lines counts
+        self._renames_copies = client.renames_copies
         self._vectors = origin.vectors
         self.shared: list[Shared] = []  # for `owners.settle`
         self._forks: list[tuple[str, str]] = []  # sessions that renamed the messages of another, and the other
@@ -242,7 +244,7 @@ class Piece:
         self.end = 0  # the offset after the piece
         self.bad_lines = 0
 
-    def begin_line(self, head: Entry, owner: str = "", *, is_tree: bool = False) -> Piece:
+    def begin_line(self, head: Entry, owner: str = "") -> Piece:
         """Begin a line, which a fork may have copied from the session `owner`; returns the piece to which it belongs.
 
         A copied line still is a node of the fork's tree.
@@ -250,8 +252,8 @@ class Piece:
         if owner and owner not in self.copies and owner == clean_name(owner):  # else it looks like a secret
             self.copies[owner] = Piece(self.archive.of(owner), "", is_copy=True)
         owner = owner if owner in self.copies else ""
-        self._note_origin(head, owner, is_tree=is_tree)
-        self._begin_node(head, is_tree=is_tree)
+        self._note_origin(head, owner)
+        self._begin_node(head)
         piece = self.copies[owner] if owner else self
         if head.folder:
             if head.remote:
@@ -260,26 +262,23 @@ class Piece:
             piece.folders[head.folder] = None
         return piece
 
-    def _note_origin(self, head: Entry, owner: str, *, is_tree: bool) -> None:
+    def _note_origin(self, head: Entry, owner: str) -> None:
         """Note who began the session, and until when it is a copy of its parent's, as far as a line says so."""
         if head.session in ("", self._session):  # else it is a copy of its parent's
             if head.parent_session not in ("", self.carry.parent):  # to redact it takes time
                 self.carry.parent = clean_name(head.parent_session) or self.carry.parent
             self.carry.kind = head.session_kind or self.carry.kind
-        elif owner and is_tree and not self.carry.parent:
-            self.carry.parent = owner
-            self.carry.kind = "fork"
+        elif owner and self.archive.is_tree and not self.carry.parent:
+            self.carry.parent, self.carry.kind = owner, "fork"
         if owner and owner == self.carry.parent:
             self.forked_at = max(self.forked_at, head.at or 0)
 
-    def _begin_node(self, head: Entry, *, is_tree: bool) -> None:
+    def _begin_node(self, head: Entry) -> None:
         """Begin the node of a line in the session's tree; without a tree, the order of the lines counts."""
-        content = ("prompt", "answer", "call", "result", "shell", "compaction", "summary")
-        is_root = is_tree and bool(head.id) and not head.parent and self.carry.parents
-        parent = head.parent if is_tree else None
-        node = branches.Node(head.id, parent, is_content=head.kind in content, is_root=is_root)
+        self._node = node = branches.Node(head.id, head.parent if self.archive.is_tree else None)
+        node.is_content = head.kind in ("prompt", "answer", "call", "result", "shell", "compaction", "summary")
+        node.is_root = self.archive.is_tree and bool(head.id) and not head.parent and self.carry.parents
         node.turns, node.rewound_to = head.turns, head.rewound_to
-        self._node = node
         self.carry.parents |= bool(head.parent)
         if not head.is_side:
             self.nodes.append(node)

@@ -11,7 +11,6 @@ import re
 import sys
 from contextlib import suppress
 from fnmatch import fnmatchcase
-from itertools import chain
 from stat import S_ISREG
 
 import clients
@@ -285,13 +284,8 @@ def ingest_all(
         known: notes each file that need not be read again until it changes.
     """
     report, shared, db = Archived(), [], archiver.db
-    waiting: list[File] = []  # their folders may be those of other sessions
-    later = ((file, archiver.archive(file, is_last=True)) for file in waiting)
-    for file, result in chain(_results(archiver, files), later):
+    for file, result in _results(archiver, files):
         progress(file.size)
-        if result.reason == UNKNOWN_FOLDER and file not in waiting:
-            waiting.append(file)
-            continue
         shared += result.shared
         if result.client:
             report.take(result.client, file.path, result)
@@ -304,7 +298,7 @@ def ingest_all(
         from memory.archive.owners import settle
 
         again = settle(db, shared, vectors=sqlite.load_vectors(db))
-        read = (archiver.archive(File(path), is_last=True) for name in again for path in of_session(db, name))
+        read = (archiver.archive(File(path)) for name in again for path in of_session(db, name))
         shared = [row for ingested in read for row in ingested.shared]
     archiver.name_sessions()
     documents.renew_due_segments(db)
@@ -335,15 +329,10 @@ class Archiver:
         self._now = clock.now_ms()
         self._vectors = sqlite.load_vectors(db)
 
-    def archive(self, file: File, *, is_last: bool = False) -> Ingested:
-        """Archive a file to its end, unless it is no transcript or its folder is excluded.
-
-        If its folder is unknown, try again when all other files are archived (`is_last`).
-        """
+    def archive(self, file: File) -> Ingested:
+        """Archive a file to its end, unless it is no transcript or its folder is excluded."""
         try:
             writer, session, cwd = look_at(file.path, self._agent, self._known_folders())
-            if not cwd and not is_last:
-                return Ingested(reason=UNKNOWN_FOLDER)
             if home_files.has_switches():
                 cwd, left_out = _admitted_folder(file, writer, cwd)
                 if left_out is not None:
