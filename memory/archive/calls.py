@@ -80,14 +80,12 @@ class CallDraft:
     def set_outcome(self, outcome: str, text: str) -> None:
         """Note the outcome, and for a failure the reason, from a redacted text."""
         self.outcome, self.error = outcome, ""
-        if outcome == "failed":
-            from memory.archive.error_cause import error_line
+        may_report = outcome == "ok" and (not self.is_begun or self.command)
+        if outcome == "failed" or (may_report and ("fail" in text.lower() or "# " in text)):
+            from memory.archive import error_cause
 
-            self.error = error_line(text.replace(f"{self.folders[0]}/", "") if self.folders else text)
-        elif outcome == "ok" and (not self.is_begun or self.command) and ("fail" in text.lower() or "# " in text):
-            from memory.archive.error_cause import verdict_line
-
-            self.error = verdict_line(text)
+            within = text.replace(f"{self.folders[0]}/", "") if self.folders else text
+            self.error = error_cause.verdict_line(text) if may_report else error_cause.error_line(within)
 
     def edit(self, hunks: Sequence[Hunk]) -> None:
         """Note what it changed in files."""
@@ -295,26 +293,21 @@ class SessionCalls:
         identifier = session["id"]
         if not (self._events or prompts or self._turn_ended_at or session.get("parent")):
             return 0
-        # a copy counts no prompts, and says nothing about the present plan
-        is_known_copy = self._is_copy and session["calls"] > 0
         prompts = 0 if self._is_copy else prompts
         if is_first:
             session["prompts"], session["plan"] = 0, []
             session.pop("plan_at", None)
-        before, number = session["calls"], 0
-        if self._last_call_before and (last := stored_calls.by_key(db, identifier, self._last_call_before)) is not None:
-            number = last["number"]
+        last = stored_calls.by_key(db, identifier, self._last_call_before) if self._last_call_before else None
+        before, number = session["calls"], last["number"] if last else 0
         places = SessionPlaces(db, identifier, session["folder"])
         names = _Names(db, session, [event for event, _ in self._events if isinstance(event, CallDraft)])
         for event, prompts_before in self._events:
             if isinstance(event, CallDraft):
                 stored = _store_call(db, session, names, places, event)
                 number = stored if event.is_begun else number
-            elif event.kind == "plan" and is_known_copy:
-                continue
             elif event.kind == "plan":
                 draft = self._drafts.get(call_key(event.call))
-                if draft is None or draft.outcome != "failed":
+                if not self._is_copy and (draft is None or draft.outcome != "failed"):
                     session["plan"] = _changed_plan(session["plan"], event)
                     session["plan_at"] = [number, session["prompts"] + prompts_before]
             else:
