@@ -59,18 +59,13 @@ def parse_timestamp(value: object) -> int | None:
 
 def _utc_ms(text: str) -> int | None:
     """The same for the form that clients write, `2027-03-04T05:06:07.089Z`, without importing `datetime`."""
-    if len(text) != 24 or (text[4], text[7], text[10], text[13], text[16], text[19], text[23]) != tuple("--T::.Z"):
+    fields = text[:4], text[5:7], text[8:10], text[11:13], text[14:16], text[17:19], text[20:23]
+    if len(text) != 24 or text[10] != "T" or text[19] != "." or text[23] != "Z" or not "".join(fields).isdecimal():
         return None
-    digits = text[:4] + text[5:7] + text[8:10] + text[11:13] + text[14:16] + text[17:19] + text[20:23]
-    if not digits.isdecimal():
-        return None
-    year, month, day = int(text[:4]), int(text[5:7]), int(text[8:10])
-    if not (1 <= month <= 12 and 1 <= day <= 31):
-        return None
-    year, month = (year, month - 3) if month > 2 else (year - 1, month + 9)  # a year that begins in March
-    days = year * 365 + year // 4 - year // 100 + year // 400 + (153 * month + 2) // 5 + day - 719_469
-    seconds = days * 86_400 + int(text[11:13]) * 3600 + int(text[14:16]) * 60 + int(text[17:19])
-    return seconds * 1000 + int(text[20:23])
+    year, month, day, hour, minute, second, ms = map(int, fields)
+    year, month = (year, month) if month > 2 else (year - 1, month + 12)  # a year that begins in March
+    days = year * 365 + year // 4 - year // 100 + year // 400 + (153 * month - 457) // 5 + day - 719_469
+    return ((days * 24 + hour) * 60 + minute) * 60_000 + second * 1000 + ms
 
 
 def parsed(line: bytes | str) -> dict[str, Any] | None:
