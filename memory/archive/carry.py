@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 class Message:
     """A message before it is stored. Its texts are redacted and bounded."""
 
-    __slots__ = ("after", "at", "before", "body", "id", "project", "prompt", "role")
-
     def __init__(self, identifier: str, role: str, at: int | None, project: str) -> None:
         self.id = identifier
         self.project = project
@@ -116,19 +114,16 @@ class Carry:
                 if name != "last":
                     setattr(carry, name, type(default)(value.get(name, default)))
             for row in value["drafts"]:
-                carry.last = Message(row["id"], row["role"], row["at"], str(row.get("project", "")))
-                for name in ("prompt", "before", "after", "body"):
-                    setattr(carry.last, name, str(row[name]))
+                carry.last = Message(row["id"], row["role"], row["at"], "")
+                vars(carry.last).update(row)
         except (TypeError, ValueError, KeyError, AttributeError, json_text.InvalidJSON):
             return cls()
         return carry
 
     def to_json(self) -> str:
         """The text to store."""
-        value = dict(vars(self))
-        last = value.pop("last")
-        names = ["id", "role", "at", "prompt", "before", "after", "body", "project"]
-        return json_text.dumps(value | {"drafts": [{name: getattr(last, name) for name in names}] if last else []})
+        last = [] if self.last is None else [vars(self.last)]
+        return json_text.dumps({name: value for name, value in vars(self).items() if name != "last"} | {"drafts": last})
 
     def leave_out_quotes(self, purged: set[str]) -> None:
         """Remove the texts that may quote purged episodes, which are given by their ids."""
