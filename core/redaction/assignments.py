@@ -1,16 +1,162 @@
 """Finds `NAME = VALUE` if the name announces a secret: code, `.env`, JSON, YAML, TOML, XML, headers, flags, queries.
 
-Judges values for the other finders too. Each name costs a bounded look around it.
+Judges names and values for the other finders too. Each name costs a bounded look around it.
 """
 
 from __future__ import annotations
 
-from core.redaction import compiled
-from core.redaction.names import LOOSE, NAME_CHARS, Name, family, label, names_password, words_of
-from core.redaction.tokens import DIGITS, SIGNS, Span, is_made_up, is_placeholder, is_prose, is_strong, is_technical
+from core.redaction import FOREIGN, NAME_PARTS, Span, compiled
+from core.redaction.tokens import DIGITS, SIGNS, is_made_up, is_placeholder, is_prose, is_strong, is_technical
 
 MAX_JUDGED = 256  # characters of a value that are judged
 MAX_LINE = 200  # characters of a line before and after a name
+Name = tuple[int, int, str]
+"""The start, end and family of a name (see `family`)."""
+LOOSE = frozenset(["password", "pw", "pass"])
+"""Families whose value may be any word."""
+NAME_CHARS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
+_PASSWORDS = ("password", "passwd", "passwort", "kennwort", "passphrase", "passcode", "passe", "userpwd", *FOREIGN)
+# Verbs and adjectives before `password`: `forgotPassword`, `resetPassword`, `invalidPassword`.
+_ACTIONS = frozenset(
+    "forgot forgotten reset change show hide toggle enter check verify validate compare hash generate lost invalid"
+    " wrong incorrect missing require requires has is use uses need needs no without weak get read ask".split()
+)
+_OWNERS_OF_KEYS = frozenset(
+    "api access secret private auth account master signing signature encryption decryption encrypt crypto shared"
+    " service admin anon role subscription license activation recovery session hmac jwt deploy webhook app write host"
+    " storage imported".split()
+)
+# Before `token`: counts, limits, paging and vocabulary.
+_TEXT_TOKENS = frozenset(
+    "max min per num total next page continuation eos bos pad unk sep cls mask special stop first last each text word"
+    " single output one input prompt completion cached current sub".split()
+)
+_PUBLIC_KEYS = frozenset(
+    "primary foreign cache sort partition public dict idempotency object row index unique lookup map routing group"
+    " publishable hot short arrow registry verify dedupe merge event".split()
+)
+_QUALIFIERS = frozenset("prod production dev staging test live old new value plain plaintext raw b64 base64 v".split())
+
+
+def words_of(name: str) -> list[str]:
+    """The lower-case words of a name in any case style: `clientSecret`, `CLIENT_SECRET`, `client-secret`."""
+    words: list[str] = []
+    before = ""
+    for at, char in enumerate(name):
+        if not char.isalnum():
+            before = "" if char.isascii() else before  # an invisible character does not end a word
+            continue
+        if not before or (char.isupper() and (not before.isupper() or name[at + 1 : at + 2].islower())):
+            words.append("")
+        words[-1] += char.lower()
+        before = char
+    return words
+
+
+def family(name: str) -> str:
+    """The kind of secret that a name announces, or "", as for `tokens`, `maxTokens`, `forgotPassword`.
+
+    `key`, `auth`, `pass` and `pw` announce a secret only if the value looks like one.
+    """
+    words = words_of(name) if len(name) <= 128 else []
+    while len(words) > 1 and (words[-1] in _QUALIFIERS or words[-1].isdigit()):
+        words.pop()
+    if not words:
+        return ""
+    last = words[-1].rstrip("0123456789")
+    before = words[-2] if len(words) > 1 else ""
+    if _ends_as_password(last):
+        return "" if before in _ACTIONS else "password"
+    if last in ("pass", "pw"):
+        return "password" if before else last
+    if last.endswith(("pass", "pw")):
+        return (
+            "" if last.endswith(("compass", "bypass", "surpass", "trespass", "overpass", "underpass")) else "password"
+        )
+    if last in ("auth", "authorization", "psk"):
+        return "password" if name.endswith(("REDISCLI_AUTH", "REDIS_AUTH")) else "pw" if last == "psk" else last
+    is_secret = last.endswith("secret") or last in ("credential", "credentials", "secretstring")
+    if is_secret or "_".join(words).endswith(("secret_string", "secret_binary", "secret_key_base")):
+        return "" if before == "existing" else "secret"
+    if last.endswith("token") or (last == "pat" and name.isupper() and before in ("github", "gitlab", "gh", "azure")):
+        return "" if before in _TEXT_TOKENS else "token"
+    if last == "key" and before in _OWNERS_OF_KEYS:
+        return "private-key" if before == "private" else "api-key"
+    joined = ("apikey", "secretkey", "accesskey", "authkey", "masterkey", "accountkey", "signingkey", "encryptionkey")
+    if last.endswith((*joined, "privatekey")):
+        return "private-key" if last.endswith("privatekey") else "api-key"
+    is_constant = last in ("key", "salt") and before and name.upper() == name
+    return "key" if is_constant and before not in _PUBLIC_KEYS else ""
+
+
+def names_password(name: str) -> bool:
+    """Whether a name is about a password, even if it only does something with it: `readPassword`."""
+    last = words_of(name)[-1:]
+    return bool(last) and (last[0] in ("pass", "pw") or _ends_as_password(last[0]))
+
+
+def _ends_as_password(word: str) -> bool:
+    return word == "pwd" or word.endswith(_PASSWORDS)
+
+
+def label(kind: str) -> str:
+    """The kind in the mark for a family."""
+    return "password" if kind in LOOSE else "api-key" if kind in ("key", "query") else kind
+
+
+def find_names(text: str, lower: str, anchors: set[str]) -> tuple[list[Name], list[Name]]:
+    """The names of secrets that an assignment may follow, and those that a sentence or a field may follow.
+
+    At most 48 characters of a name on each side of a keyword are read. `anchors`: the keywords in the text.
+    """
+    assigned: dict[int, Name] = {}
+    others: list[Name] = []
+    families: dict[str, str] = {}
+    for keyword in anchors.intersection(NAME_PARTS):
+        end = 0
+        at = lower.find(keyword)
+        while at >= 0:
+            end = at + len(keyword)
+            ahead = text[end : end + 48]
+            end += len(ahead) - len(ahead.lstrip(NAME_CHARS))
+            sign = text[end : end + 48].lstrip(" \t\"'`\\]?")[:1]
+            if end not in assigned:
+                head = text[max(0, at - 48) : at]
+                start = at - len(head) + len(head.rstrip(NAME_CHARS))
+                if text[start - 1 : start] == "\\" and text.startswith(("n--", "r--", "t--"), start):
+                    start += 1
+                name = text[start:end]
+                if name not in families:
+                    families[name] = family(name.strip("-."))
+                kind = _family_in_context(text, start, end, families[name])
+                if kind:
+                    is_option = name[:2] == "--" or (kind == "password" and name[1:3].lower() != "pp")  # `-pPassword1`
+                    is_flag = name[0] == "-" and text[end : end + 1] == " " and is_option
+                    is_element = sign == ">" and (text[start - 1 : start] == "<" or "=" in text[end : end + 6])
+                    is_assigning = sign in ("=", ":", ",", "|", ";") or text.startswith(("??", " ??"), end)
+                    if is_assigning or is_element or (is_flag and sign != "-"):
+                        assigned[end] = (start, end, kind)
+                    if sign not in (":", "=") and not is_flag:
+                        others.append((start, end, kind))
+            at = lower.find(keyword, end)
+    return sorted(assigned.values()), sorted(others)
+
+
+def _family_in_context(text: str, start: int, end: int, kind: str) -> str:
+    """The family of the name at start..end, whose own family is `kind`, considering the text before it."""
+    name = text[start:end]
+    before = text[start - 1] if start else ""
+    if before == " " and name.lower() in ("key", "token") and not (kind and text[end : end + 1] == "="):  # `API key`
+        head = text[max(0, start - 24) : start].rstrip(" ")
+        return family((head[len(head.rstrip(NAME_CHARS)) :] + "_" + name.lower()).strip("-."))
+    if before and before in "?&" and name.lower().endswith(("key", "sig", "signature", "auth")) and not kind:
+        return "query"
+    is_arn = before == ":" and "arn:" in text[max(0, start - 64) : start].split()[-1]
+    if is_arn or (before == "$" and text[end : end + 1] == ":"):  # `$PWD:/srv`
+        return ""
+    if before == "\\" and name[0] in "nrt" and not kind:  # a literal `\n` before the name
+        return family(name[1:].strip("-."))
+    return kind
 
 
 def find_assigned(text: str, names: list[Name]) -> list[Span]:
@@ -47,11 +193,10 @@ def find_assigned(text: str, names: list[Name]) -> list[Span]:
             elif kind in rejected:
                 continue  # a name inside a value that was no secret: both values have the same end
             value = _trimmed(text[begin:judged])
-            min_chars = 1 if kind == "password" else 4
             family_of_value = "schemed" if scheme is not None else kind
-            alone = _stands_alone(text, begin + len(value)) if len(value) >= min_chars else False
+            alone = _stands_alone(text, begin + len(value))
             is_value = (
-                len(value) >= min_chars
+                len(value) >= (1 if kind == "password" else 4)
                 and is_assigned(value, family_of_value, sign, tight=tight, alone=alone)
                 and not _is_argument(text, begin, value, kind)
                 and not _is_sentence(text, start, name_end, value, kind)
@@ -79,12 +224,18 @@ def is_assigned(
     is_words = value.isalpha() and (value.isupper() or is_prose(value))
     if is_placeholder(value) or (sign == " " and is_words):
         return False
-    if sign in ("||", "??") and kind == "token" and value.isalpha():
-        return False  # `token || 'anonymous'`
-    if quoted and "_" in value and value.isupper() and value.replace("_", "a").isalpha():
-        return False  # the name of a variable: `TOKEN_VARIABLE = "API_TOKEN"`
-    if kind in ("schemed", "key", "auth", "query", "authorization") or sign == ",":
-        return _is_strong_for(value, kind, sign, quoted=quoted, alone=alone)
+    is_default = sign in ("||", "??") and kind == "token" and value.isalpha()  # `token || 'anonymous'`
+    # the name of a variable: `TOKEN_VARIABLE = "API_TOKEN"`
+    is_variable = quoted and "_" in value and value.isupper() and value.replace("_", "a").isalpha()
+    if is_default or is_variable:
+        return False
+    if kind == "schemed":
+        return len(value) >= 6 and (alone or not value.isalpha())
+    if kind in ("key", "auth", "query"):
+        return is_strong(value) and not is_technical(value)
+    if kind == "authorization" or sign == ",":  # a vague name, or a name before a comma
+        is_word = len(value) >= 8 and " " not in value and "://" not in value
+        return is_strong(value) or (quoted and sign != "," and is_word)
     code = r"[!*]?(?!\d)[\w.]+[(\[]|\w+::|[A-Za-z_]+(?:\.[A-Za-z_]+)+\Z|[A-Za-z_][\w.]*[?!]+\.\w|&(?:\[|mut |'\w)"
     if (not quoted and compiled(code).match(value)) or is_name_of_code(value, kind, quoted=quoted or tight):
         return False
@@ -113,21 +264,9 @@ def _is_short_password(value: str, kind: str, sign: str, *, quoted: bool, tight:
     return mixed and len(value) >= 6 and "/" not in value and "::" not in value and fits
 
 
-def _is_strong_for(value: str, kind: str, sign: str, *, quoted: bool, alone: bool) -> bool:
-    """Whether a value is so strong that a vague name, or a name before a comma, makes it a secret."""
-    if kind == "schemed":
-        return len(value) >= 6 and (alone or not value.isalpha())
-    if kind in ("key", "auth", "query"):
-        is_path = compiled(r".+/[^/]*\.\w{2,5}\Z").match(value) and not is_strong(value.partition("/")[0])
-        return is_strong(value) and not is_path and not (kind == "auth" and is_technical(value))
-    is_word = len(value) >= 8 and " " not in value and "://" not in value
-    return is_strong(value) or (quoted and sign != "," and is_word)
-
-
 def _is_token(value: str, sign: str, *, quoted: bool, tight: bool, alone: bool) -> bool:
     """Whether a value is a word and no number, address or path; the looser it is written, the longer it must be."""
-    is_pattern = any(part in value for part in ("a-z", "A-Z", "\\w", "\\d"))
-    if "://" in value or value.startswith(("/", "./", "~/", "arn:")) or is_pattern:
+    if "://" in value or value.startswith(("/", "./", "~/", "arn:")):
         return False
     if " " in value.strip():
         return quoted and any(map(is_strong, value.split()))
@@ -139,8 +278,7 @@ def _is_token(value: str, sign: str, *, quoted: bool, tight: bool, alone: bool) 
         return len(value) >= min_chars or (tight and len(value) >= 4 and sign == "=")
     if digits:
         return len(value) >= (8 if alone else 12)
-    padded = value[-1] == "=" and len(value) >= 8 and len(value) % 4 == 0 and value.rstrip("=").isalnum()
-    return alone and (padded or len(value) >= 16) and value.isascii() and not set("_-") & set(value)
+    return alone and len(value) >= 16 and value.isascii() and not set("_-") & set(value)
 
 
 def _separator(text: str, start: int, end: int) -> tuple[str, int] | None:
@@ -191,9 +329,6 @@ def _end_of_words(text: str, name: Name, begin: int, end: int, sign: str) -> int
         return 0 if any(char in text[end:stop] for char in "=;&,\n\\") else stop
     if (sign != ":" and not tight) or not text[begin + 1 : begin + 2].strip():
         return 0
-    groups = compiled(r"[A-Za-z0-9]{4}(?:[ -][A-Za-z0-9]{4}){3,7}(?![\w-]| [a-z])").match(text, begin)
-    if groups is not None and (not DIGITS.isdisjoint(groups.group()) or text[start - 4 : start].lower() == "app "):
-        return groups.end()
     words_to_the_end = r"[^\s\"'`<>{}()\[\]=|;$][^\n\"'`<>{}()\[\]=|;$]{2,80}(?=\r?\n|\Z)"
     given = compiled(words_to_the_end).match(text, begin) if kind in ("password", "pw") else None
     head = _line_before(text, start)
@@ -210,9 +345,7 @@ def _end_of_words(text: str, name: Name, begin: int, end: int, sign: str) -> int
     plain = len(words) > 3 and all(len(word) > 2 and word.isalpha() and word.islower() for word in words)
     around = text[max(0, start - len(head) - MAX_LINE) : start] + "\n" + text[begin + len(value) : begin + 200].lstrip()
     is_setting = compiled(r"(?m)^[ \t]*(?:- )?[\w.-]+(?: [\w.-]+)?: ?[^\s:][^\n:]*$").search(around) is not None
-    is_phrase = (
-        tight or text[name_end - 1] in "kK" or (cased and not DIGITS.isdisjoint(value)) or (plain and is_setting)
-    )
+    is_phrase = tight or (cased and not DIGITS.isdisjoint(value)) or (plain and is_setting)
     return begin + len(value) if is_phrase else 0
 
 
@@ -234,11 +367,8 @@ def _quoted_end(text: str, name: Name, at: int, mark: str, sign: str, tight: boo
     if is_open and follows and mark not in text[name_end : at - len(mark)]:
         return 0  # the quote ends a string that contains the name: `print("Password: ")`
     end = _closing_quote(text, at, mark, min(len(text), at + MAX_JUDGED))
-    call = head[-64:].rstrip("\"'\\ \t")
-    function = call[:-1].rstrip() if call.endswith("(") else ""
-    function = function[len(function.rstrip(NAME_CHARS)) :].rpartition(".")[2].lower()
-    setters = "define set setproperty setitem setenv putenv setdefault put putstring hset add append header values"
-    if sign == "," and function in setters.split():
+    setters = r"(?i)(?:define|set\w*|put\w*|hset|add|append|header|values)\s*\([\"'\\ \t]*\Z"
+    if sign == "," and compiled(setters).search(head[-64:]):
         sign = "="  # `define('DB_PASSWORD', '…')`
     if not is_assigned(text[at:end], kind, sign, quoted=True, tight=tight):
         return 0
@@ -289,14 +419,13 @@ def _closing_quote(text: str, at: int, mark: str, limit: int) -> int:
 
 def _trimmed(value: str) -> str:
     """A bare value without the sentence's punctuation or the brackets that close around it."""
-    end = len(value.rstrip(".,;:"))
-    if not end or value[end - 1] not in ")]}":
-        return value[:end]
-    surplus = {pair[1]: value.count(pair[1], 0, end) - value.count(pair[0], 0, end) for pair in ("()", "[]", "{}")}
-    while end and surplus.get(value[end - 1], 0) > 0:
-        surplus[value[end - 1]] -= 1
-        end = len(value[: end - 1].rstrip(".,;:"))
-    return value[:end]
+    for _ in range(8):
+        value = value.rstrip(".,;:")
+        opening = {")": "(", "]": "[", "}": "{"}.get(value[-1:])
+        if opening is None or value.count(opening) >= value.count(value[-1]):
+            break
+        value = value[:-1]
+    return value
 
 
 def _stands_alone(text: str, end: int) -> bool:
@@ -341,12 +470,8 @@ def is_described(value: str, kind: str, *, quoted: bool = False, linked: bool = 
         key = r"(?i)(?:[0-9a-f]{32}|[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12})\Z"
         min_digits = 1 if len(value) >= 16 and value.isalnum() else 2
         is_token = len(value) >= 12 and sum(char in DIGITS for char in value) >= min_digits and letters
-        fits = is_token and (
-            quoted
-            or linked
-            or (cased and len(value) >= 16 and value.isalnum())
-            or compiled(key).match(value) is not None
-        )
+        is_key = (cased and len(value) >= 16 and value.isalnum()) or compiled(key).match(value) is not None
+        fits = is_token and (quoted or linked or is_key)
     elif quoted and sure:
         return any(map(str.isalnum, value))
     elif quoted:

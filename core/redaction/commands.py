@@ -8,75 +8,125 @@ from __future__ import annotations
 
 from core import TYPE_CHECKING, shell_command
 from core.names import is_file
-from core.redaction import compiled
-from core.redaction.assignments import is_described
-from core.redaction.names import family
-from core.redaction.rules import ANNOUNCING, COMMANDS, PATTERNS, PRINTING, VALUE
-from core.redaction.tokens import Span, is_made_up, is_placeholder
+from core.redaction import ANNOUNCING, Span, compiled
+from core.redaction.assignments import family, is_described
+from core.redaction.tokens import is_made_up, is_placeholder
 
 if TYPE_CHECKING:
     import re
 
     from core.shell_command import Step
 
+_VALUE = r"(?:\\{0,3}'([^'\n]{1,2000}?)\\{0,3}'|\\{0,3}\"([^\"\n]{1,2000}?)\\{0,3}\"|([^\s'\"|;<>`\\]{1,4096}))"
+_USER_PAIR = (
+    r"(?:\\{0,3}'[^\s:%'/]{1,100}[:%]([^'\n]{1,200}?)\\{0,3}'|\\{0,3}\"[^\s:%\"/]{1,100}[:%]([^\"\n]{1,200}?)\\{0,3}\""
+    r"|(?![+\[])[^\s:%\"'/]{1,100}[:%]([^\s\"'\\]{1,200}))"  # not `date -u +%Y-…`
+)
+_TO = r"(?:\\{0,3}[\"']?[ \t,=]{1,4})"
+_NAME = r"\"?[\w./:-]*(?i:passw(?:or)?d|passphrase|psk|secret|token|(?:api|access)_?key)[\w.-]*[\"']?"
+_PROGRAMS = (
+    # an option
+    ("sshpass|rdesktop|evil-winrm|netexec|nxc |useradd|usermod", "", rf"-p{_TO}?{_VALUE}"),
+    ("docker|podman|helm |skopeo |oc |cf |crane ", "login", rf"-p{_TO}{_VALUE}"),
+    ("mysql|mariadb|7z", "", rf"-h?p(?![=\s-]|\d{{1,5}}(?:\s|$)){_VALUE}"),
+    ("sqlcmd|bcp |zip |unzip |ipmitool|mosquitto", "", rf"-P{_TO}?{_VALUE}"),
+    ("plink|pscp", "", rf"-pw[ \t]+{_VALUE}"),
+    ("xfreerdp|wlfreerdp", "", rf"/p:{_VALUE}"),
+    ("redis-cli", "", rf"-a{_TO}{_VALUE}"),
+    ("ldap", "", rf"-w{_TO}{_VALUE}"),
+    ("ldappasswd", "", rf"-[sa]{_TO}{_VALUE}"),
+    ("snmp", "", rf"-X{_TO}{_VALUE}"),
+    ("snmp", "", rf"-[Ac]{_TO}(?!\S{{0,99}}/){_VALUE}"),
+    ("openssl", "", rf"-(?:pass(?:in|out)? pass:|[kK][ \t]+){_VALUE}"),
+    ("ssh-keygen", "", rf"-[NP]{_TO}{_VALUE}"),
+    ("curl|http |https |smbclient|etcdctl", "", rf"(?:-[uUa]|--user|--proxy-user|--auth){_TO}?{_USER_PAIR}"),
+    ("podman|skopeo ", "creds", rf"--(?:src-|dest-)?creds{_TO}{_USER_PAIR}"),
+    ("az |aws |akeyless ", "keyvault|securestring|secretsmanager|create-secret",
+     rf"--(?:(?:secret-)?value|secret-string){_TO}{_VALUE}"),
+    ("kubectl |oc ", "secret", rf"--from-literal[= ][\"']?[\w.-]+={_VALUE}"),
+    ("gh ", "secret", rf"(?:--body|-b){_TO}?{_VALUE}"),
+    # a word in its place
+    ("pulumi", "--secret", rf"set[ \t]+(?:-\S+[ \t]+)*[^\s-]\S*[ \t]+(?:-\S+[ \t]+)*{_VALUE}"),
+    ("net use", "/u", rf"\S+[ \t]+(?![/\\*]){_VALUE}(?=[ \t]+/u(?:ser)?:)"),
+    ("net user", "", rf"(?<=net user )[^\s/]\S*[ \t]+(?![/*]|[A-Z]?[a-z]+[.,;:!?]?(?:\s|\Z)){_VALUE}"),
+    ("mc alias", "", rf"set(?:[ \t]+\S+){{3}}[ \t]+{_VALUE}"),
+    ("wpa_passphrase", "", rf"\S+[ \t]+{_VALUE}"),
+    ("htpasswd|mosquitto_passwd", "",
+     rf"-(?:(?=\w*b)\w*n\w*|\w*b\w*[ \t]+(?:-\w+[ \t]+)*[^\s-]\S*)[ \t]+\S+[ \t]+{_VALUE}"),
+    ("rabbitmqctl|samba-tool", "",
+     rf"(?:add_user|change_password|user (?:create|add|setpassword))[ \t]+\S{{1,64}}[ \t]+{_VALUE}"),
+    ("radius-server|snmp-server|isakmp", "",
+     rf"(?:key|community) (?:\d )?(?=\S*[\d!#$%&*+@]|\S+ address){_VALUE}"),
+    ("impacket-|secretsdump|psexec", "", r"[\w.-]{1,64}/[\w.$-]{1,64}:[\"']?([^\s@\"'/]{3,128})[\"']?@"),
+    ("terraform |tofu ", "key|token",
+     rf"import[ \t]+{_NAME}\S*[ \t]+([0-9a-f]{{8}}-(?:[0-9a-f]{{4}}-){{3}}[0-9a-f]{{12}})"),
+    ("consul |etcdctl|redis-cli|nmcli |npm |aws |git |gcloud ", "passw|psk|secret|token|key",
+     rf"(?:put|set|SET|modify|connect|config)[ \t](?:[^\s;|&]+[ \t]+){{0,6}}?{_NAME}[ \t]+"
+     rf"(?![\"']?(?:\d{{1,7}}(?:ms|[smhd])?|true|false|yes|no|on|off)(?:[\"']|\s|\Z)){_VALUE}"),
+)  # fmt: skip
+"""(how the program begins, alternatives that its line must contain, the pattern of the option and the secret)."""
+_BELOW = r"[^\n]{0,400}\n[ \t]*((?![/.{\[<-])(?=[^\s]*\d)(?=[^\s]*[A-Za-z])\S{6,240})[ \t]*(?=\n|\Z)"
+_PATTERNS = (
+    # a script of Expect, a workflow of GitHub
+    ("password", "assword", r"assword[^\n]{0,40}[\s;}]{1,9}send (?:-- )?[\"{]([^\"{}\n$]{3,80}?)\\{1,2}[rn]"),
+    ("secret", "::add-mask", r"::add-mask::([^\s\"'`$]{4,1024})"),
+    ("secret", "::set-output|::save-state",
+     rf"::(?:set-output|save-state) name={_NAME.replace('secret', 'secret|pw')}::([^\s\"'`]{{4,1024}})"),
+    # what a command is given instead of a file
+    ("secret", "<<<", r"(?i:secret|passw|passphrase|login|token|kinit|cryptsetup|env add)[^\n]{0,160}?"
+     rf"<<<[ \t]{{0,3}}(?:\$(?='))?{_VALUE}"),
+    # what `echo` pipes to a command that reads a password
+    ("password", "pass|sudo -s|token|cryptsetup|kinit|secret|env add|vault ",
+     rf"(?:e(?<![\w-]e)cho|p(?<![\w-]p)rintf)[ \t](?:[^\n|]{{0,240}}?[ \t])?{_VALUE}[ \t]*\|[ \t]*"
+     r"(?:[^\n|;&]{0,100}?(?:--password-stdin|sudo -S|--passphrase-fd|--with-token|secret (?:set|put)|env add "
+     r"|(?:secret create|kv put)[ \t][^\n|]{0,200}?[ =]-(?![\w-]))"
+     r"|(?:(?:sudo|ssh|chroot|docker|podman|kubectl)[ \t](?:[^\n|;&]{0,80}?[ \t])?)?[\"']?(?:/[a-z/]*bin/)?"
+     r"(?:[a-z]{0,4}passwd|cryptsetup|kinit)(?![\w./-]))"),
+    # what is set in a store of secrets
+    ("secret", "secret|vault ",
+     r"(?:secrets? (?:set|put|create)|kv (?:put|patch))[ \t](?:(?:\\\n|[^\n]){0,400}?[ \t])??"
+     rf"(?<![\w.=-])(?!(?:user(?:name)?|host|port|ttl)=)[A-Za-z_][\w.-]{{0,63}}=(?![\"']?\[){_VALUE}"),
+    # what a command prints on the line below
+    ("secret", "op read |vault |secret|pass", r"(?:op read |vault (?:kv get|read) -field|get-secret-value"
+     r"|keyvault secret show|find-generic-password|pass show )" + _BELOW),
+    ("secret", "secret",
+     r"(?m)^(?=[^\n]{0,800}secret)[^\n]{0,400}?(?:base64 (?:-d|--decode|-D)|versions access)" + _BELOW),
+)  # fmt: skip
+"""(kind, anchors, pattern): what commands take or print."""
+# A program that prints a secret, nothing for any, and the words of its command.
+_PRINTING = (
+    "op read|op item get|op env|op inject|bw get|lpass show|pass show|gopass show|vault kv get|vault read"
+    "|vault -field|keyring get|ansible-vault view|ansible-vault decrypt|aws-vault env|chamber env|chamber read"
+    "|chamber export|doppler env|aws secretstring|aws get-secret-value|aws --with-decryption|aws get-login-password"
+    "|aws get-session-token|aws configure get|age -d|sops -d|sops --decrypt|az get-access-token|az keys list"
+    "|gcloud print-access-token|gcloud print-identity-token|security find-generic-password|kubectl get secret"
+    "|kubectl get secrets|oc get secret|oc whoami -t|doppler secrets|infisical secrets|terraform output -raw"
+    "|tofu output -raw|pulumi config get|heroku config|gh auth token|gpg -d|gpg --decrypt|git credential fill"
+    "|openssl rand|berglas access|credstash get|secret-tool lookup|wg genkey|pwgen|apg|nmcli -s -g|teller env"
+    "| secrets access| secret access| secrets view| secrets get| secret get| secret show| reveal"
+    "| credentials:show| config:get| functions:config:get| acl bootstrap| acl token create| acl token read"
+).split("|")
 
-def find_in_commands(text: str, anchors: set[str]) -> list[Span]:
-    """The (start, end, kind) of each secret that a command takes or prints. `anchors`: those that the text contains."""
-    spans: list[Span] = []
-    _apply_rules(text, anchors, spans)
-    for kind, signs, pattern in PATTERNS:
-        for match in compiled(pattern).finditer(text) if not anchors.isdisjoint(signs) else ():
-            _add(match, kind, spans)
-    workflow = r"::(?:set-output|save-state) name=([\w-]{1,64})::([^\s\"'`]{4,1024})"
-    for match in compiled(workflow).finditer(text) if "::s" in text else ():
-        if family(match.group(1)):
-            _add(match, "secret", spans)
-    setters = (
-        r"(?:secrets? (?:set|import|put|create)|add-secret|nomad var put|(?:vault|bao) [^\n]{0,80}?kv (?:put|patch)"
-        r"|(?:vault|bao) write(?=[^\n]{0,80}?(?:secret|kv|cubbyhole)/)) ((?:\\\n|[^\n]){0,2000})"
-    )
-    setting = rf"(?<![\w.=-])(?!(?:user(?:name)?|host|port|ttl)=)[A-Za-z_][\w.-]{{0,63}}={VALUE}"
-    sets = not anchors.isdisjoint(("secret", "vault ", "bao kv", "nomad var"))
-    for words in compiled(setters).finditer(text) if sets else ():
-        for match in compiled(setting).finditer(text, *words.span(1)):
-            _add(match, "secret", spans)
-    return spans
 
-
-def _apply_rules(text: str, anchors: set[str], spans: list[Span]) -> None:
+def find_in_commands(text: str, lower: str, anchors: set[str]) -> list[Span]:
+    """The (start, end, kind) of each secret that a command takes or prints."""
     arguments = (
         r"\\{0,3}[\"']?,?(?:[^\n|;&'\"()\\]|\\\n|\\{1,3}[\"'A-Za-mo-qsu-z]|'[^'\n]{0,200}'|\"[^\"\n]{0,200}\"){0,300}?"
         r"\\{0,3}[\"']?(?<=[\s\"'])"
     )
-    for programs, needed, secret in COMMANDS:
-        for program in programs if not anchors.isdisjoint(needed or programs) else ():
-            at = text.find(program)
-            rule = compiled(rf"[\w.-]{{0,20}}(?:(?<= )|(?=[\s\"'\\])){arguments}{secret}") if at >= 0 else None
-            while rule is not None and at >= 0:
-                done = at + len(program)
-                is_program = not at or text[at - 1] in " \t\n/;|&($`\"'=" or text[at - 2 : at] == "\\n"
-                line = text[at : at + 400].partition("\n")[0].lower() if needed else ""
-                if is_program and any(word in line for word in needed or ("",)):
-                    match = rule.match(text, done)
-                    if match is not None:
-                        _add(match, "token" if "unseal" in secret else "password", spans)
-                        done = match.end() - 1
-                    else:
-                        done = _end_of_mention(text, done)
-                at = text.find(program, done)
-
-
-def _end_of_mention(text: str, at: int) -> int:
-    """Where to look for a program again whose name ends at an offset, and which takes no secret there.
-
-    That is after its arguments; or at once if punctuation follows the name: "mysql: mysql -p…".
-    """
-    while at < len(text) and (text[at].isalnum() or text[at] in "_.-"):
-        at += 1
-    if text[at - 1] not in " \t" and text[at : at + 1] not in (" ", "\t", '"', "'", "\\"):
-        return at
-    end = compiled(r"[;|&\n]").search(text, at, at + 150)
-    return end.start() if end is not None else at + 150
+    spans: list[Span] = []
+    for programs, needed, secret in _PROGRAMS:
+        if any(map(lower.__contains__, needed.split("|"))):
+            needs = rf"(?=[^\n]{{0,400}}?(?i:{needed}))" if needed else ""
+            for program in filter(text.__contains__, programs.split("|")):
+                begins = rf"{program}(?:(?<![^\s/;|&($`\"'=]{program})|(?<=\\n{program}))"
+                rule = compiled(rf"{begins}{needs}[\w.-]{{0,20}}(?:(?<= )|(?=[\s\"'\\])){arguments}{secret}")
+                for match in rule.finditer(text):
+                    _add(match, "password", spans)
+    for kind, signs, pattern in _PATTERNS:
+        for match in compiled(pattern).finditer(text) if not anchors.isdisjoint(signs.split("|")) else ():
+            _add(match, kind, spans)
+    return spans
 
 
 def _add(match: re.Match[str], kind: str, spans: list[Span]) -> None:
@@ -136,7 +186,7 @@ def _prints_secret(step: Step, command: str) -> bool:
     given = {part for word in words for part in (word.lower(), *word.lower().split("="))}
     if program in ("kubectl", "oc") and not any(part in word for part in ("json", "yaml", "templ") for word in words):
         return "-t" in given  # otherwise it is a list of names
-    printing = (words.split(" ") for words in PRINTING)
+    printing = (words.split(" ") for words in _PRINTING)
     return any(words[0] in (program, "") and given.issuperset(words[1:]) for words in printing)
 
 

@@ -6,11 +6,9 @@ A name of a secret is followed word by word, a dozen words at most, so that the 
 from __future__ import annotations
 
 from core import TYPE_CHECKING
-from core.redaction import compiled, places_of, word_sets
-from core.redaction.assignments import is_described
-from core.redaction.names import LOOSE, Name, label
-from core.redaction.rules import ANNOUNCING, LOGINS
-from core.redaction.tokens import DIGITS, SIGNS, Span, is_made_up, is_placeholder
+from core.redaction import ANNOUNCING, LOGINS, Span, compiled, places_of
+from core.redaction.assignments import LOOSE, Name, is_described, label
+from core.redaction.tokens import DIGITS, SIGNS, is_made_up, is_placeholder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,12 +19,12 @@ if TYPE_CHECKING:
 MAX_REACH = 220  # characters after a name that are read
 NOTHING = (0, 0)
 _QUOTES = {'"': '"', "'": "'", "`": "`", "“": "”", "‘": "’", "„": "“", "«": "»"}
-_WORDS = word_sets({
+_WORDS = {topic: frozenset(listed.split()) for topic, listed in {
     # After these the value follows, perhaps after another of them.
     "links": "is was are be being been has had will should to from now still just simply currently again also always"
     " only changed set reset rotated updated switched renamed became becomes reads says called into exactly literally"
-    " actually temporarily imported as est es é è ist lautet jetzt soll = : | - -- – — → -> => is: was: be: to:"
-    " generated",
+    " actually temporarily imported as est es é è je ist jest 是 is lautet jetzt soll = : | - -- – — → -> => is: was:"
+    " be: to: generated",
     # These begin a description of the password: "for the webhook on staging", "I got from the portal".
     "openers": "for of on at from in to i we you he she they that which with here below used given shared field there"
     " this today yesterday vom für den der du del",
@@ -34,7 +32,7 @@ _WORDS = word_sets({
     "not values": "field reset manager hash policy prompt form input column entry check version rule test case example"
     " user password passwd token secret key length min max level type option group page file line row label hint name"
     " value change update login account auth protected encrypted based generator validator strength storage",
-})  # fmt: skip
+}.items()}  # fmt: skip
 
 
 def find_in_prose(text: str, lower: str, names: list[Name], clues: Clues) -> list[Span]:
@@ -66,7 +64,8 @@ def _find_described(text: str, lower: str, names: list[Name]) -> list[Span]:
         is_option = text[start] == "-" or (text[end + 1 : end + 2] == "-" and text[end + 2 : end + 3] not in "- >")
         if start < done or is_option:
             continue
-        follows = text[end : end + 1] != "" and text[end] in " \t'’,\"`*)("
+        end += text[end : end + 1] in tuple("是为は")  # "is", without spaces
+        follows = text[end : end + 1] != "" and (text[end] in " \t'’,\"`*)(" or text[end - 1] in "是为は")
         at, stop = _value_after(text, lower, start, end, kind) if follows else NOTHING
         if follows and has_next_line and not stop:
             at, stop = _value_on_next_line(text, end, kind)
@@ -116,8 +115,7 @@ def _find_logins(text: str, lower: str, places: list[int]) -> list[Span]:
     )
     announcement = (
         r"\b(?:creds|credentials|logins?|log(?:ged|ging)? in|sign in|basic auth|account|user(?:name|id)?|usr|ssh|ftp"
-        r"|admin|as|(?:vpn |admin)?zugang\w*|acc[eè]s\w*|identifiants|credenciales|acceso)\b[^\n]{0,60}\Z"
-        r"|\d\.\d{1,3}[ \t]+\Z"
+        r"|admin|as)\b[^\n]{0,60}\Z|\w ?:[ \t]*\Z|\d\.\d{1,3}[ \t]+\Z"
     )
     known_user = r"(?i).*(?:root|admin|user|svc|ops|oracle|postgres|backup|deploy)"
     spans: list[Span] = []

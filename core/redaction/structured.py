@@ -1,76 +1,66 @@
 """Finds the secrets that are known by their place: a field, a call, a column, a manifest, a key of a JSON value.
 
-`name: DB_PASSWORD` and below it `value: …`; calls that take a password after another argument; columns of a table or a
-CSV; the values of a Kubernetes Secret, in YAML (also in an agent's Read, in a diff) and JSON; the values in a tool's
-input, by their key, their label or their option. `re` is loaded only for text.
+`name: DB_PASSWORD` and below it `value: …`; calls that take a password after another argument; columns of a table, a
+CSV or an SQL INSERT; the values of a Kubernetes Secret, in YAML (also in an agent's Read, in a diff) and JSON; the
+values in a tool's input, by their key, their label or their option.
 """
 
 from __future__ import annotations
 
+from itertools import count, cycle
+
 from core import TYPE_CHECKING
-from core.redaction import MARK, MAX_NAME_CHARS, compiled, find_secrets, places_of, word_sets
-from core.redaction.assignments import is_described
-from core.redaction.names import LOOSE, Name, family, label, names_password, words_of
-from core.redaction.rules import CALLS
-from core.redaction.tokens import Span, is_placeholder, is_prose, is_strong
+from core.redaction import MARK, MAX_NAME_CHARS, Span, compiled, find_secrets
+from core.redaction.assignments import LOOSE, Name, family, is_described, label, names_password, words_of
+from core.redaction.tokens import is_placeholder, is_prose, is_strong
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from re import Match
 
     Plain = Callable[[str], str]
-    Work = tuple[object, object, str, str]
-    """A container, its copy, the kind of secret that its place names, and the program that takes it as arguments."""
 
+MAX_DEPTH = 100  # of a JSON value: below it, nothing is kept
 _VALUE = r"(\\{0,3}[\"'`])((?:(?!\1)[^\n]){1,240})\1|(?<!\n)([^\s\"'<>,}\\]{1,240})(?<![({\[])"
 """A value in quotes, or a bare value."""
 _CELL_MARGIN = " \t\"'`*[]\r"
-_KEYS = word_sets({
-    "labels": "name key variable var field setting property parameter param option env envvar header label id",
-    # Fields that are filled in by hand are named in words: "Password field", `input[type=password]`.
-    "elements": "element selector label placeholder field target locator description name",
-    "values": "value val values default plaintext plain stringvalue string_value current new old",
-    "typed": "text value val input content",
-})  # fmt: skip
-"""Keys of an object: those that name another of its values, and those of such a value."""
+# Keys of an object: those that name another of its values, in words if they are filled in by hand ("Password field",
+# `input[type=password]`), and those of such a value.
+_LABELS = frozenset(
+    "name key variable var field setting property parameter param option env envvar header label id".split()
+)
+_ELEMENTS = frozenset("element selector label placeholder field target locator description name".split())
+_LABELLED = frozenset("value val values default plaintext plain stringvalue string_value current new old".split())
+_TYPED = frozenset("text value val input content".split())
 
 
 def find_structured(text: str, lower: str, names: list[Name]) -> list[Span]:
     """The (start, end, kind) of each secret known by its field, call, column or manifest."""
-    spans = _in_fields(text, lower, names) + _in_columns(text, names)
-    if any(map(text.__contains__, CALLS)):
-        spans += _in_calls(text)
+    spans = [*_in_fields(text, lower, names), *_in_columns(text, names), *_in_calls(text)]
     if names and "values" in lower:
-        spans += _in_inserts(text, lower)
+        spans += _in_inserts(text)
     if "Secret" in text:
-        spans += _in_json_manifests(text)
-        if compiled(r"kind:[ \t]*[\"']?Secret").search(text):
-            spans += _in_yaml_manifests(text)
+        spans += _in_json_manifests(text) + _in_yaml_manifests(text)
     return spans
 
 
 def _in_fields(text: str, lower: str, names: list[Name]) -> list[Span]:
     """Each value in the field after a field that contains a name."""
-    labels = (
-        r"(?i)(?:name|key|(variable)|field|setting|property|parameter|param|option|entry|-n)[ \t\"'\\:=>]{1,24}"
-        r"[\w./-]{0,40}\Z"
-    )
-    between = r"(?i)(?:(?!\}|</|/>|\n\n|- |(?:name|key)[\"'\\ ]{0,3}[:=])[\s\S]){0,200}?"
-    field = rf"{between}(?:value[\"'\\]{{0,3}}[ \t]{{0,24}}[:=][ \t>]{{0,8}}|--value +)(?:{_VALUE})"
-    default = rf"{between}default[\"'\\]{{0,3}}[ \t]{{0,24}}[:=][ \t]{{0,8}}(?:{_VALUE})"
-    element = r"[\"'\\]*(?:</key>(?:\s|\\[nt])*<string>|[\"'\\]>(?:\s*<value>)?)([^<\n]{1,240})<"
     fields = ("name", "key", "variable", "field", "setting", "property", "parameter", "param", "option", "entry", "-n")
+    labels = rf"(?i)(?:{'|'.join(fields)})[ \t\"'\\:=>]{{1,24}}[\w./-]{{0,40}}\Z"
+    field = (
+        r"(?i)(?:(?!\}|</|/>|\n\n|- |(?:name|key)[\"'\\ ]{0,3}[:=])[\s\S]){0,200}?"
+        rf"(?:(?:value|default)[\"'\\]{{0,3}}[ \t]{{0,24}}[:=][ \t>]{{0,8}}|--value +)(?:{_VALUE})"
+    )
+    element = r"[\"'\\]*(?:</key>(?:\s|\\[nt])*<string>|[\"'\\]>(?:\s*<value>)?)([^<\n]{1,240})<"
     spans: list[Span] = []
     done = 0
     for start, end, kind in names:
-        is_labelled = kind in LOOSE or kind in ("secret", "token", "api-key", "private-key", "key")
         head = lower[max(0, start - 64) : start].rstrip("abcdefghijklmnopqrstuvwxyz0123456789_.-/")
-        if start < done or not is_labelled or not head.rstrip(" \t\"'\\:=>").endswith(fields):
+        is_labelled = head.rstrip(" \t\"'\\:=>").endswith(fields) and kind not in ("auth", "authorization", "query")
+        if start < done or not is_labelled or not compiled(labels).search(text, max(0, start - 64), start):
             continue
-        named = compiled(labels).search(text, max(0, start - 64), start)
-        if named is None:
-            continue
-        match = compiled(element).match(text, end) or compiled(default if named.group(1) else field).match(text, end)
+        match = compiled(element).match(text, end) or compiled(field).match(text, end)
         value = match.group(match.lastindex or 0) if match is not None else ""
         if match is None or is_placeholder(value) or value[0] in "/~" or "://" in value or value.startswith("arn:"):
             continue
@@ -83,11 +73,13 @@ def _in_fields(text: str, lower: str, names: list[Name]) -> list[Span]:
 
 def _in_calls(text: str) -> list[Span]:
     """Passwords that a call takes after its first argument."""
-    from re import escape
-
+    calls = (
+        r"(?:mysqli|mysqli?_connect|getConnection|PDO|\.login|Auth|basic_auth|auth ?= ?|Credential|jwt\.sign"
+        r"|createHmac)\(((?:Some\(|[^()]){0,400})"
+    )
+    begins = ("mysql", "getConnection(", "PDO(", "login(", "uth", "redential(", "jwt.", "Hmac(")
     spans: list[Span] = []
-    calls = rf"(?:{'|'.join(map(escape, CALLS))})((?:Some\(|[^()]){{0,400}})"
-    for call in compiled(calls).finditer(text):
+    for call in compiled(calls).finditer(text) if any(map(text.__contains__, begins)) else ():
         for match in compiled(r",[\s\\]{0,8}(?:Some\()?(['\"])([^'\"\n]{4,200})\1").finditer(text, *call.span(1)):
             value = match.group(2).rstrip("\\")
             if " " not in value and is_described(value, "password"):
@@ -95,31 +87,26 @@ def _in_calls(text: str) -> list[Span]:
     return spans
 
 
-def _in_inserts(text: str, lower: str) -> list[Span]:
+def _in_inserts(text: str) -> list[Span]:
     """Each quoted value that an SQL `INSERT` puts into a secret's column."""
+    columns = r"(?i) into\s[^(\n]{1,120}\(([^()]{1,2000})\)(?:\s|\\[nr]){0,16}values(?=\s*\()"
+    cell = (
+        r"(?s)\s*\(?\s*(?:'((?:[^'\\]|\\.|'')*+)'|\"((?:[^\"\\]|\\.)*+)\"|[^'\"(),;]*(?:\([^()]*\))?)\s*(?:\)\s*)?[,;]?"
+    )
     spans: list[Span] = []
-    columns = r"(?i) into\s[^(\n]{1,120}\(([^()]{1,2000})\)(?:\s|\\[nr]){0,16}values"
-    value_or_sign = r"(?s)'((?:[^'\\]|\\.|'')*+)'|\"((?:[^\"\\]|\\.|\"\")*+)\"|[(),;]|[^'\"(),;]++|['\"]"
-    for place in places_of(lower, [" into"]):
-        insert = compiled(columns).match(text, place)
-        if insert is None:
-            continue
+    for insert in compiled(columns).finditer(text):
         kinds = [family(name.strip(" \t\r\n`\"'[]\\")) for name in insert.group(1).split(",")]
-        depth = column = 0
-        for match in compiled(value_or_sign).finditer(text, insert.end()) if any(kinds) else ():
-            sign = match.group()
-            if sign == "(":
-                depth += 1
-                column = column if depth > 1 else 0
-            elif sign == ")":
-                depth -= 1
-            elif sign == "," and depth == 1:
-                column += 1
-            elif sign == ";" or depth > 8 or (depth < 1 and sign.strip() and sign != ","):
+        at = insert.end()
+        for kind in cycle(kinds) if any(kinds) else ():
+            match = compiled(cell).match(text, at)
+            if match is None or match.end() == at:
                 break
-            elif depth and match.lastindex and any(kinds[column : column + 1]):
-                value = match.group(match.lastindex)
-                spans += [] if is_placeholder(value) else [(*match.span(match.lastindex), label(kinds[column]))]
+            at = match.end()
+            value = match.group(match.lastindex or 0)
+            if kind and match.lastindex and not is_placeholder(value):
+                spans.append((*match.span(match.lastindex), label(kind)))
+            if match.group()[-1] not in ",)":
+                break
     return spans
 
 
@@ -133,7 +120,7 @@ def _in_columns(text: str, names: list[Name]) -> list[Span]:
         if begin < done or stop < 0 or not is_cell:
             continue
         done = stop
-        header = _without_line_number(text[begin:stop])
+        header = text[begin:stop].rpartition("→")[2]  # after the number of the line in an agent's Read
         delimiter = next((sign for sign in "|\t;," if sign in header), "")
         cells = [cell.strip(_CELL_MARGIN) for cell in header.split(delimiter or None)]
         kinds = [family(cell) for cell in cells]
@@ -141,12 +128,6 @@ def _in_columns(text: str, names: list[Name]) -> list[Span]:
         if delimiter and is_header and any(kinds) and all(len(cell.split()) < 4 for cell in cells):
             done = _add_rows(text, stop + 1, delimiter, kinds, spans)
     return spans
-
-
-def _without_line_number(line: str) -> str:
-    """The line without the number that an agent's Read puts before it."""
-    number, arrow, rest = line.partition("→")
-    return rest if arrow and number.strip().isdigit() else line
 
 
 def _add_rows(text: str, at: int, delimiter: str, kinds: list[str], spans: list[Span]) -> int:
@@ -160,9 +141,9 @@ def _add_rows(text: str, at: int, delimiter: str, kinds: list[str], spans: list[
             break
         place = at
         for cell, kind in zip(cells, kinds, strict=False):
-            value = _without_line_number(cell).strip(_CELL_MARGIN)
+            value = cell.rpartition("→")[2].strip(_CELL_MARGIN)
             if kind and value and not is_ruler and is_described(value, kind):
-                start = place + cell.index(value)
+                start = place + cell.rindex(value)
                 spans.append((start, start + len(value), label(kind)))
             place += len(cell) + 1
         at += len(line) + 1
@@ -217,55 +198,47 @@ def _add(match: Match[str], spans: list[Span]) -> None:
         spans.append((match.start(group), match.start(group) + len(value), "secret"))
 
 
-def redact_fields(value: object, plain: Plain) -> object:
+def redact_fields(value: object, plain: Plain, kind: str = "", program: str = "", depth: int = 0) -> object:
     """A copy in which a value named a secret is a mark, and every other string, keys too, is redacted by `plain`.
 
-    If two keys become equal, the later ones get `#2`, `#3`.
+    If two keys become equal, the later ones get `#2`, `#3`. `kind`: the secret that the place of the value names.
+    `program`: takes the values of a list as arguments.
     """
-    result: list[object] = []
-    work: list[Work] = [([value], result, "", "")]
-    while work:  # not by recursion: the value may be nested deeply
-        source, target, kind, program = work.pop()
-        if isinstance(source, dict) and isinstance(target, dict):
-            _redact_dict(source, target, kind, plain, work)
-        elif isinstance(source, (list, tuple)) and isinstance(target, list):
-            items = _redact_arguments(source, program) if len(source) > 1 and not kind else source
-            target += [_redact_item(item, kind, plain, work) for item in items]
-    return result[0]
+    if isinstance(value, str):
+        return _redact_text(value, kind, plain)
+    if depth > MAX_DEPTH:
+        return f"{MARK}depth]"
+    if isinstance(value, dict):
+        return _redact_dict(value, plain, kind, depth)
+    if isinstance(value, (list, tuple)):
+        items = value if kind else _redact_arguments(value, program)
+        return [redact_fields(item, plain, kind, "", depth + 1) for item in items]
+    return value
 
 
-def _redact_dict(
-    source: dict[object, object], target: dict[object, object], inherited: str, plain: Plain, work: list[Work]
-) -> None:
+def _redact_text(text: str, kind: str, plain: Plain) -> str:
+    if not kind or is_placeholder(text):
+        return plain(text)
+    if kind in ("key", "auth", "pass"):
+        return f"{MARK}api-key]" if is_strong(text) else plain(text)
+    is_path = kind in LOOSE and text[:1] in ("/", "~") and "/" in text[1:]
+    return plain(text) if is_path else f"{MARK}{label(kind)}]"
+
+
+def _redact_dict(source: dict[object, object], plain: Plain, inherited: str, depth: int) -> dict[object, object]:
+    target: dict[object, object] = {}
     labelled, typed = _labels(source) if 1 < len(source) < 32 else ("", "")
     programs = [source.get(key) for key in ("command", "cmd", "program")]
     program = next((name for name in programs if isinstance(name, str)), "")
     for key, item in source.items():
         kind = _kind(key, item, inherited or labelled, typed) if isinstance(key, str) else ""
         name = plain(key) if isinstance(key, str) else key
-        free, count = name, 1
-        while free in target:
-            count += 1
-            free = f"{name}#{count}"
+        free = name if name not in target else next(f"{name}#{n}" for n in count(2) if f"{name}#{n}" not in target)
         if name in ("data", "stringData") and isinstance(item, dict) and source.get("kind") == "Secret":  # Kubernetes
             target[free] = {plain(str(inner)): f"{MARK}secret]" for inner in item}
         else:
-            target[free] = _redact_item(item, kind, plain, work, "" if kind else program)
-
-
-def _redact_item(item: object, kind: str, plain: Plain, work: list[Work], program: str = "") -> object:
-    """A leaf, redacted, or an empty container that is left as work."""
-    if isinstance(item, str):
-        is_secret = kind and not is_placeholder(item)
-        if is_secret and kind in ("key", "auth", "pass"):
-            return f"{MARK}api-key]" if is_strong(item) else plain(item)
-        is_path = kind in ("password", "pw") and item[:1] in ("/", "~") and "/" in item[1:]
-        return f"{MARK}{label(kind)}]" if is_secret and not is_path else plain(item)
-    if not isinstance(item, (dict, list, tuple)):
-        return item
-    copy: object = {} if isinstance(item, dict) else []
-    work.append((item, copy, kind, program))
-    return copy
+            target[free] = redact_fields(item, plain, kind, "" if kind else program, depth + 1)
+    return target
 
 
 def _labels(source: dict[object, object]) -> tuple[str, str]:
@@ -273,9 +246,9 @@ def _labels(source: dict[object, object]) -> tuple[str, str]:
     labelled = typed = ""
     for key, item in source.items():
         if isinstance(item, str) and isinstance(key, str) and len(item) <= MAX_NAME_CHARS:
-            if key.lower() in _KEYS["labels"]:
+            if key.lower() in _LABELS:
                 labelled = labelled or family(item)
-            if key.lower() in _KEYS["elements"] and any(map(names_password, words_of(item))):
+            if key.lower() in _ELEMENTS and any(map(names_password, words_of(item))):
                 typed = "password"
     return labelled, typed
 
@@ -283,12 +256,9 @@ def _labels(source: dict[object, object]) -> tuple[str, str]:
 def _kind(key: str, item: object, labelled: str, typed: str) -> str:
     """The kind of a value by its key, by the label next to it, or by the key of the object that contains it."""
     low = key.lower()
-    kind = family(key)
-    if kind:
-        return kind
-    kind = (labelled if low in _KEYS["values"] else "") or (typed if low in _KEYS["typed"] else "")
-    if not isinstance(item, str):
-        return kind
+    kind = (labelled if low in _LABELLED else "") or (typed if low in _TYPED else "")
+    if family(key) or not isinstance(item, str):
+        return family(key) or kind
     if len(item) > 4_096 or "\n" in item.strip() or "://" in item:
         return ""
     if kind == "authorization":
@@ -297,7 +267,7 @@ def _kind(key: str, item: object, labelled: str, typed: str) -> str:
     return kind if fits else ""
 
 
-def _redact_arguments(words: list[object] | tuple[object, ...], program: str) -> list[object]:
+def _redact_arguments(words: Sequence[object], program: str) -> list[object]:
     """The words of a command without its secrets: those after an option and those the program takes."""
     items = list(words)
     texts = [word for word in items if isinstance(word, str)]

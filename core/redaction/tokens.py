@@ -4,58 +4,119 @@ By their form: the tokens of providers, PEM blocks, credentials in URLs, headers
 tokens of base64 characters with both cases and digits that are no word, identifier, path or hash, and not public by
 their form; hex numbers and UUIDs never are.
 
-The forms are in `rules`. Each pattern is linear: an unbounded run is possessive, ends the match, or begins only at a
-boundary.
+Each pattern is linear: an unbounded run is possessive, ends the match, or begins only at a boundary.
 """
 
 from __future__ import annotations
 
 from core import TYPE_CHECKING
-from core.redaction import MARK, MIN_TOKEN, compiled, word_sets
-from core.redaction.rules import FORMS, SHAPES
+from core.redaction import FORMS, MARK, MIN_TOKEN, Span, compiled
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from core.redaction import Clues
 
-    Find = Callable[[str], list["Span"]]
+    Find = Callable[[str], list[Span]]
     """Finds secrets of every kind: a token that is base64 of a text is judged by what the text contains."""
 
-Span = tuple[int, int, str]
-"""The start, end and kind of a secret."""
 DIGITS = frozenset("0123456789")
 SIGNS = frozenset("!#$%^&*+=@~?")
-_WORDS = word_sets({
-    # Words that stand for a secret, or say that there is none.
-    "placeholders": "none null nil undefined true false yes no on off empty missing required optional unset set"
-    " invalid valid expired wrong str string bytes int integer number bool boolean any text varchar char object"
-    " unknown never void secretstr redacted masked removed changeme changeit change-me change_me replaceme replace-me"
-    " placeholder hidden todo tbd example dummy fake sample n/a default prompt ask stdin env see the a an is are was"
-    " in from x-oauth-basic hashed encrypted passwort kennwort password passwd passphrase pass pwd pw secret token key"
-    " apikey api-key api_key my your value here files same-origin use-credentials present absent guest options",
-    # Words of sentences that a password of several words does not have.
-    "of sentences": "password passwords passwort passcode token your you my our the is are was must should may can"
-    " cannot please enter invalid forgot for of with than least characters not no does do via something same it its"
-    " this that be mindestens zeichen eingeben bitte to when if by has have use used set leave empty keep only min max"
-    " bytes byte chars character digit digits day days",
-})  # fmt: skip
+# Words that stand for a secret, or say that there is none.
+_PLACEHOLDERS = frozenset(
+    "none null nil undefined true false yes no on off empty missing required optional unset set invalid valid expired"
+    " wrong str string bytes int integer number bool boolean any text varchar char object unknown never void secretstr"
+    " redacted masked removed changeme changeit change-me change_me replaceme replace-me placeholder hidden todo tbd"
+    " example dummy fake sample n/a default prompt ask stdin env see the a an is are was in from x-oauth-basic hashed"
+    " encrypted passwort kennwort password passwd passphrase pass pwd pw secret token key apikey api-key api_key my"
+    " your value here files same-origin use-credentials present absent guest options public private".split()
+)
+# Words of sentences that a password of several words does not have.
+_OF_SENTENCES = frozenset(
+    "password passwords passwort passcode token your you my our the is are was must should may can cannot please enter"
+    " invalid forgot for of with than least characters not no does do via something same it its this that be to when if"
+    " mindestens zeichen eingeben bitte by has have use used set leave empty keep only min max bytes byte chars"
+    " character digit digits day days".split()
+)
 _TOKEN_BYTES = bytes(c if c < 128 and (chr(c).isalnum() or chr(c) in "+/_-") else 32 for c in range(256))
 """Maps every byte that no token contains to a blank."""
+_REST = {
+    # perhaps in two lines
+    "aws-access-key": r"(?:[A-Z0-9]{16}(?![A-Z0-9])|(?=(?:\s*[A-Z0-9]){16}(?![A-Za-z0-9]))(?=[A-Z\s]{,99}\d)"
+    r"[A-Z0-9]*\s*\n\s*[A-Z0-9]+)",
+    "google-api-key": r"[A-Za-z0-9_-]{30,}", "google-oauth": r"[A-Za-z0-9_-]{20,}",
+    "github-token": r"[A-Za-z0-9_]{20,}", "gitlab-token": r"[A-Za-z0-9_-]{20,}(?:\.[A-Za-z0-9_-]{2,})*+",
+    "slack-token": r"[A-Za-z0-9%-]{10,}", "slack-webhook": r"[a-z]{1,12}/([A-Za-z0-9/_+-]{16,})",
+    "stripe-key": r"[A-Za-z0-9+/=]{10,}", "anthropic-key": r"[A-Za-z0-9_-]{20,}",
+    "openai-key": r"(?:(?:proj|svcacct|admin|None|or)-[A-Za-z0-9_-]{20,}|(?=[A-Za-z]{0,48}[0-9])[A-Za-z0-9]{20,})",
+    "sendgrid-key": r"[A-Za-z0-9_-]{16,32}\.[A-Za-z0-9_-]{30,}", "twilio-key": r"[0-9a-f]{32}(?![A-Za-z0-9])",
+    "api-key": r"[0-9a-f]{32}(?![A-Za-z0-9])", "discord-webhook": r"[0-9]{10,24}/([A-Za-z0-9_-]{30,})",
+    "teams-webhook": r"([A-Za-z0-9]{32}(?:/[A-Za-z0-9_-]{16,})*)",
+    "zapier-webhook": r"hooks/[a-z]{2,12}/(\d{5,12}/(?!abc|xxx)[A-Za-z0-9]{5,})",
+    "databricks-token": r"[a-f0-9]{32}(?:-[0-9])?(?![A-Za-z0-9])",
+    "token": r"(?=[A-Za-z+/]{0,48}[0-9])[A-Za-z0-9+/=_,-]{20,}",
+    "password-hash": r"(?:[^\s$:\"']{1,40}\$){1,2}[./A-Za-z0-9]{22,}",
+    "jwt": r"(?<![_-]eyJ)[A-Za-z0-9_-]{8,}+\.[A-Za-z0-9_-]{8,}+(?:\.[A-Za-z0-9_-]*+)*+",
+}  # fmt: skip
+"""By kind, what follows the beginning of a token."""
+_GAP = r"(?:[\s\"'+,]|\\[nrt\\])"
+_KEY_LABEL = r"(?:[A-Z0-9]{1,12} ){0,4}PRIVATE KEY(?: BLOCK)?-----"
+_SHAPES = (
+    # a block of PEM. If it was cut off, header lines (RFC 1421) and runs of base64 follow: 16 characters or more,
+    # so that the prose after the cut stays; the last may be shorter if it ends the text
+    ("private-key", "-----BEGIN",
+     rf"-----BEGIN {_KEY_LABEL}(?:(?:(?!-----BEGIN)[\s\S]){{0,20000}}?-----END {_KEY_LABEL}"
+     rf"|(?:{_GAP}{{0,8}}(?:Proc-Type|DEK-Info|Version|Comment): ?[^\n\\]{{0,120}})*+"
+     rf"(?:{_GAP}{{0,40}}+(?:[A-Za-z0-9+/]{{16,}}+=*+|[A-Za-z0-9+/]{{1,15}}+(?:=+|\Z)))++)"),
+    ("telegram-token", ":AA",
+     r"(?:(?<![A-Za-z0-9])|(?<=bot)|(?<=\\[nrt]))[0-9]{8,10}:AA[A-Za-z0-9_-]{33}(?![A-Za-z0-9_-])"),
+    # of a file of curl
+    ("cookie", " TRUE | FALSE ", r"\t(?:TRUE|FALSE)\t/[^\t\n]*\t(?:TRUE|FALSE)\t\d+\t[^\t\n]+\t([^\s]{6,4096})"),
+    # The digits after the `:` may be a port: `ssh://git:22@h`, `http://localhost:8080@2x.png`.
+    ("url-password", "://",
+     r"://[^\s/@:\"'<>\[]{0,128}(?:(?<!//git)(?<!//localhost)(?<!//127\.0\.0\.1)|(?!:\d{1,5}@))"
+     r":(?!\d{1,5}@\dx\.)([^\s/\"'<>]{1,256})@(?=[^\s@])"),
+    # A password that contains a `/`: the characters before the slash are no port.
+    ("url-password", "://",
+     r"://[^\s/@:\"'<>\[]{0,128}:(?!\d*/)([^\s@/\"'<>]{1,128}/[^\s@\"'<>]{1,256})@(?=[\w.-]+(?:[:/?\s\"',)]|\Z))"),
+    # a token instead of a user, not a name with a number: `svc-account-2024`
+    ("url-password", "://",
+     r"://(?=[\d_-]*[A-Za-z])((?:(?=[\w-]*?\d[A-Za-z_-]+\d)(?=(?:[A-Za-z_-]*\d){3})"
+     r"|(?=(?:[A-Za-z]*\d){8}[A-Za-z\d]*[:@]))[\w-]{16,300})(?::[^\s/@]{0,100})?@(?!\S{0,40}ingest)"),
+    ("url-password", "@tcp(", r"(?<![\w.-])[\w.-]{1,64}:([^\s:@\"'/\]]{1,128})@tcp\("),
+    # of a wallet; by itself such a number is the hash of a block or a transaction
+    ("private-key", "0x",
+     r"(?i)(?<![a-z])(?:accounts|pk|wallet\(|(?:private|secret|deployer|wallet|signer|owner|admin|operator|relayer)"
+     r"[ _-]?(?:key|pk))(?:s|_[a-z]{2,20})?[\"'`]?(?:[ \t]{0,3}(?:is|was|=>?|:|,|\())?[ \t\[\"'`]{0,4}"
+     r"(0x[0-9a-f]{64})(?![0-9a-f])"),
+    # after `Bearer` or `Basic`, unless it is a word: "basic authentication"
+    ("authorization", "bearer|basic", r"(?i:b(?<![a-z0-9]b)(?:earer|asic)[ \t]{1,4})"
+     r"((?=[A-Za-z._~+/=-]*\d)[A-Za-z0-9._~+/=-]{12,}+"
+     r"|(?=[a-z._~+/=-]*[A-Z])(?![A-Z][a-z._~+/=-]*(?![A-Za-z0-9._~+/=-]))[A-Za-z._~+/=-]{16,}+)"),
+    ("secret", "recovery code|backup code",
+     r"(?i)(?:recovery|backup)[ -]codes?[^\n]{0,80}:[ \t*]*\n\s*(?=[^:]{0,24}?(?:\d[a-z]|\d{4} \d{4}))"
+     r"([a-z\d]{4,10}(?:[- ][a-z\d]{4,10}){0,3}"
+     r"(?:[ \t]*\n(?=[a-z -]*\d)[a-z\d]{4,10}(?:[- ][a-z\d]{4,10}){0,3}(?=\s|\Z)){1,15})"),
+    # a statement in SQL; in small letters it begins with a verb
+    ("password", "identified",
+     r"(?:IDENTIFIED|(?i:(?:create|alter|grant) [^;]{0,160}?identified))(?i: +(?:with +\S{1,64} +)?by[ \t]{1,4}"
+     r"(?:password )?)(?:(\\{0,3}[\"'`])((?:(?!\1)[^\n]){1,240})\1|((?=[^\s;]*\d)[^\s\"'<>,;)}\\]{1,240}))"),
+    ("password", ":5432:",
+     r"(?m)(?:^|(?<=[\s\"']))[^\s:#\"']{1,128}:5432:[^\s:]{1,64}:[^\s:]{1,64}:([^\s:\"']{3,128})(?=[\s\"']|$)"),
+)  # fmt: skip
+"""(kind, anchors, pattern): a text with a secret of this shape contains one of the anchors."""
 
 
 def find_formed(text: str, clues: Clues) -> list[Span]:
     """The (start, end, kind) of each secret known by its form."""
-    anchors = clues.anchors
     spans: list[Span] = []
-    for kind, beginnings, rest in FORMS:
-        for beginning in beginnings:
-            if beginning in anchors:
-                spans += _find_matches(text, kind, _at_boundary(beginning) + rest)
-    for kind, starts, pattern in SHAPES:
-        if not anchors.isdisjoint(starts):
+    for kind, beginnings in FORMS.items():
+        for beginning in clues.anchors.intersection(beginnings.split()):
+            spans += _find_matches(text, kind, _at_boundary(beginning) + _REST[kind])
+    for kind, anchors, pattern in _SHAPES:
+        if not clues.anchors.isdisjoint(anchors.split("|")):
             spans += _find_matches(text, kind, pattern)
-    is_header = "cookie" in anchors or ("auth" in anchors and "authorization" in text.lower())
+    is_header = "cookie" in clues.anchors or ("auth" in clues.anchors and "authorization" in text.lower())
     return spans + _find_pairs(text) if is_header else spans
 
 
@@ -82,8 +143,10 @@ def _find_matches(text: str, kind: str, pattern: str) -> list[Span]:
 
 def _find_pairs(text: str) -> list[Span]:
     """The values in a header's pairs that are random or named after a session, a login, a token or a signature."""
-    secrets = "sess sid auth token jwt csrf xsrf login remember response signature".split()
-    header = r"(?i)(?:(?:set-)?(cookie)[\"'\\]{0,3}[:=,]|authorization[\"'\\]{0,3}[:=][ \t\"']{0,4}[a-z0-9-]+ )[^\n]*"
+    secrets = ("sess", "sid", "auth", "token", "jwt", "csrf", "xsrf", "login", "remember", "response", "signature")
+    header = (
+        r"(?i)(?:c(?<=\bc)ookie[\"'\\]{0,3}[:=,]|a(?<=\ba)uthorization[\"'\\]{0,3}[:=][ \t\"']{0,4}[a-z0-9-]+ )[^\n]*"
+    )
     pair = compiled(r"(?<![^\s;:\"',])([A-Za-z0-9_.$-]{1,64})=\"?([^\s;,\"']{1,4096})")
     spans: list[Span] = []
     for line in compiled(header).finditer(text):
@@ -91,7 +154,7 @@ def _find_pairs(text: str) -> list[Span]:
             name, value = match.group(1).lower(), match.group(2)
             is_named = len(value) >= 6 and any(part in name for part in secrets)
             if (is_named or is_random(value)) and not is_placeholder(value):
-                spans.append((*match.span(2), "cookie" if line.group(1) else "authorization"))
+                spans.append((*match.span(2), "cookie" if line.group()[0] in "cC" else "authorization"))
     return spans
 
 
@@ -247,12 +310,10 @@ def is_placeholder(value: str) -> bool:
     (a publishable key, an Ethereum address).
     """
     value = value.strip()
-    # in a shell, a template, a store of secrets, Terraform, CloudFormation, YAML, a program
+    # in a shell, a template, a store of secrets, YAML, Terraform, a program
     references = (
-        "${", "$(", "{{", "<", "#{", "%(", "%{", "@{", "op://", "vault:", "env:", "file:", "secrets.",
-        "ENC[", "!vault", "!ref", "!Ref", "!Sub", "!GetAtt", "!secret", "!env", "var.", "local.", "module.", "each.",
-        "data.aws", "data.azurerm", "data.google", "random_password.", "azurerm_", "aws_", "google_", "kubernetes_",
-        "self.", "this.", "ctx.", "import.meta",
+        "${", "$(", "{{", "<", "#{", "%(", "%{", "@{", "op://", "vault:", "env:", "file:", "secrets.", "ENC[", "!",
+        "var.", "local.", "module.", "data.", "random_password.", "self.", "this.", "import.meta",
     )  # fmt: skip
     if not value or value.startswith(MARK) or value.startswith(references):
         return True
@@ -267,7 +328,7 @@ def is_placeholder(value: str) -> bool:
         "your-", "your_", "my-api-key", "insert-", "process.env", "os.environ", "required|", "nullable|", "string|",
         "sometimes|", "pk_live_", "pk_test_", "replace-me", "replace_me",
     )  # fmt: skip
-    if low.strip("[]()<>{}*&").rstrip("?") in _WORDS["placeholders"] or low.startswith(starts):
+    if low.strip("[]()<>{}*&").rstrip("?") in _PLACEHOLDERS or low.startswith(starts):
         return True
     if low.endswith(("-here", "_here", "example", "examplekey")) or frozenset("*x.•-_#?X ").issuperset(value):
         return True
@@ -290,7 +351,7 @@ def is_made_up(value: str) -> bool:
 
 def is_prose(value: str) -> bool:
     """Whether several words are a sentence rather than a passphrase."""
-    return any(word.strip("?!.:,;()").lower() in _WORDS["of sentences"] for word in value.split())
+    return any(word.strip("?!.:,;()").lower() in _OF_SENTENCES for word in value.split())
 
 
 def is_technical(value: str) -> bool:

@@ -11,8 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from secret_samples import POSITIVE, Sample, fill, vanishes
 
-from core.redaction import may_hold_secret, redact, redact_value
-from core.redaction.rules import FOREIGN
+from core.redaction import FOREIGN, may_hold_secret, redact, redact_value
 
 
 def leaves(secret: str, text: str) -> bool:
