@@ -46,7 +46,7 @@ FORMS = {
     "password-hash": "$2a$ $2b$ $2y$ $apr1$ $1$ $5$ $6$ $y$", "jwt": "eyJ",
 }  # fmt: skip
 """How the tokens of providers begin."""
-LOGINS = tuple("creds|credential|login|log in|logged in|logging in|sign in|admin user| / | pass | pw ".split("|"))
+LOGINS = tuple("creds|credentials|login|log in|logged in|logging in|sign in|admin user| / | pass | pw ".split("|"))
 """What announces a user's name with a password."""
 _ESCAPES = ("\x1b[", "\\u001b[", "\\x1b[", "\\033[")
 _INVISIBLE = (
@@ -195,6 +195,8 @@ class Clues:
         fresh, lower = f" {' '.join(words)} ", text.lower()
         low = fresh.lower()
         anchors = {*filter(low.__contains__, _FOLDED), *filter(fresh.__contains__, _EXACT)}
+        if "token" in anchors and "token" not in low.replace("tokens", ""):
+            anchors.remove("token")
         numbered = [word for word in words if len(word) > 7 and any(map(str.isdigit, word))]
         _remember(words.difference(numbered), anchors)
         anchors.update(filter(lower.__contains__, _PHRASES))
@@ -273,7 +275,7 @@ def _find_plain(text: str, clues: Clues) -> list[Span]:
     assigned, others = assignments.find_names(text, lower, clues.anchors)
     return [
         *tokens.find_formed(text, clues),
-        *commands.find_in_commands(text, lower, clues.anchors),
+        *commands.find_in_commands(text, lower),
         *assignments.find_assigned(text, assigned),
         *prose.find_in_prose(text, lower, others, clues),
         *structured.find_structured(text, lower, sorted(assigned + others)),

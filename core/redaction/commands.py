@@ -70,29 +70,30 @@ _PATTERNS = (
     # a script of Expect, a workflow of GitHub
     ("password", "assword", r"assword[^\n]{0,40}[\s;}]{1,9}send (?:-- )?[\"{]([^\"{}\n$]{3,80}?)\\{1,2}[rn]"),
     ("secret", "::add-mask", r"::add-mask::([^\s\"'`$]{4,1024})"),
-    ("secret", "::set-output|::save-state",
+    ("secret", "::s",
      rf"::(?:set-output|save-state) name={_NAME.replace('secret', 'secret|pw')}::([^\s\"'`]{{4,1024}})"),
     # what a command is given instead of a file
     ("secret", "<<<", r"(?i:secret|passw|passphrase|login|token|kinit|cryptsetup|env add)[^\n]{0,160}?"
      rf"<<<[ \t]{{0,3}}(?:\$(?='))?{_VALUE}"),
     # what `echo` pipes to a command that reads a password
-    ("password", "pass|sudo -s|token|cryptsetup|kinit|secret|env add|vault ",
+    ("password",
+     "--password-stdin|sudo -s|passphrase-fd|with-token|passwd|cryptsetup|kinit|secret |secrets |env add|kv put",
      rf"(?:e(?<![\w-]e)cho|p(?<![\w-]p)rintf)[ \t](?:[^\n|]{{0,240}}?[ \t])?{_VALUE}[ \t]*\|[ \t]*"
      r"(?:[^\n|;&]{0,100}?(?:--password-stdin|sudo -S|--passphrase-fd|--with-token|secret (?:set|put)|env add "
      r"|(?:secret create|kv put)[ \t][^\n|]{0,200}?[ =]-(?![\w-]))"
      r"|(?:(?:sudo|ssh|chroot|docker|podman|kubectl)[ \t](?:[^\n|;&]{0,80}?[ \t])?)?[\"']?(?:/[a-z/]*bin/)?"
      r"(?:[a-z]{0,4}passwd|cryptsetup|kinit)(?![\w./-]))"),
     # what is set in a store of secrets
-    ("secret", "secret|vault ",
+    ("secret", "secret set|secret put|secret create|secrets set|secrets put|secrets create|kv p",
      r"(?:secrets? (?:set|put|create)|kv (?:put|patch))[ \t](?:(?:\\\n|[^\n]){0,400}?[ \t])??"
      rf"(?<![\w.=-])(?!(?:user(?:name)?|host|port|ttl)=)[A-Za-z_][\w.-]{{0,63}}=(?![\"']?\[){_VALUE}"),
     # what a command prints on the line below
-    ("secret", "op read |vault |secret|pass", r"(?:op read |vault (?:kv get|read) -field|get-secret-value"
+    ("secret", "op read |vault |get-secret|secret show|find-generic|pass show", r"(?:op read |vault (?:kv get|read) -field|get-secret-value"
      r"|keyvault secret show|find-generic-password|pass show )" + _BELOW),
-    ("secret", "secret",
+    ("secret", "base64 -|versions access",
      r"(?m)^(?=[^\n]{0,800}secret)[^\n]{0,400}?(?:base64 (?:-d|--decode|-D)|versions access)" + _BELOW),
 )  # fmt: skip
-"""(kind, anchors, pattern): what commands take or print."""
+"""(kind, alternatives that the text must contain, pattern): what commands take or print."""
 # A program that prints a secret, nothing for any, and the words of its command.
 _PRINTING = (
     "op read|op item get|op env|op inject|bw get|lpass show|pass show|gopass show|vault kv get|vault read"
@@ -108,7 +109,7 @@ _PRINTING = (
 ).split("|")
 
 
-def find_in_commands(text: str, lower: str, anchors: set[str]) -> list[Span]:
+def find_in_commands(text: str, lower: str) -> list[Span]:
     """The (start, end, kind) of each secret that a command takes or prints."""
     arguments = (
         r"\\{0,3}[\"']?,?(?:[^\n|;&'\"()\\]|\\\n|\\{1,3}[\"'A-Za-mo-qsu-z]|'[^'\n]{0,200}'|\"[^\"\n]{0,200}\"){0,300}?"
@@ -124,7 +125,7 @@ def find_in_commands(text: str, lower: str, anchors: set[str]) -> list[Span]:
                 for match in rule.finditer(text):
                     _add(match, "password", spans)
     for kind, signs, pattern in _PATTERNS:
-        for match in compiled(pattern).finditer(text) if not anchors.isdisjoint(signs.split("|")) else ():
+        for match in compiled(pattern).finditer(text) if any(map(lower.__contains__, signs.split("|"))) else ():
             _add(match, kind, spans)
     return spans
 
