@@ -470,8 +470,8 @@ def is_described(value: str, kind: str, *, quoted: bool = False, linked: bool = 
         key = r"(?i)(?:[0-9a-f]{32}|[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12})\Z"
         min_digits = 1 if len(value) >= 16 and value.isalnum() else 2
         is_token = len(value) >= 12 and sum(char in DIGITS for char in value) >= min_digits and letters
-        is_key = (cased and len(value) >= 16 and value.isalnum()) or compiled(key).match(value) is not None
-        fits = is_token and (quoted or linked or is_key)
+        is_mixed = cased and len(value) >= 16 and value.isalnum()
+        fits = is_token and (quoted or linked or is_mixed or compiled(key).match(value) is not None)
     elif quoted and sure:
         return any(map(str.isalnum, value))
     elif quoted:

@@ -88,8 +88,9 @@ _PATTERNS = (
      r"(?:secrets? (?:set|put|create)|kv (?:put|patch))[ \t](?:(?:\\\n|[^\n]){0,400}?[ \t])??"
      rf"(?<![\w.=-])(?!(?:user(?:name)?|host|port|ttl)=)[A-Za-z_][\w.-]{{0,63}}=(?![\"']?\[){_VALUE}"),
     # what a command prints on the line below
-    ("secret", "op read |vault |get-secret|secret show|find-generic|pass show", r"(?:op read |vault (?:kv get|read) -field|get-secret-value"
-     r"|keyvault secret show|find-generic-password|pass show )" + _BELOW),
+    ("secret", "op read |vault |get-secret|secret show|find-generic|pass show",
+     r"(?:op read |vault (?:kv get|read) -field|get-secret-value|keyvault secret show|find-generic-password|pass show )"
+     + _BELOW),
     ("secret", "base64 -|versions access",
      r"(?m)^(?=[^\n]{0,800}secret)[^\n]{0,400}?(?:base64 (?:-d|--decode|-D)|versions access)" + _BELOW),
 )  # fmt: skip
