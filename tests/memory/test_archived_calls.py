@@ -383,17 +383,17 @@ def test_reading_in_pieces_gives_the_same_rows(
 def test_a_kill_in_the_middle_neither_doubles_nor_loses(
     run: Run, home: Path, tmp_path: Path, transcript: Transcript, store: Callable[[], apsw.Connection]
 ) -> None:
-    busy(transcript, 1500)
+    busy(transcript, 700)
     process = paused(home, "memory", "archive", str(transcript.path), commit=4)
     process.kill()
     process.communicate()
-    assert len(stored_calls.of_session(store(), SESSION, last=9999)) < 1500
+    assert len(stored_calls.of_session(store(), SESSION, last=9999)) < 700
     run("memory", "archive", str(transcript.path))
     rows = everything(store())
     other = tmp_path / "other"
     run("memory", "archive", str(transcript.path), env={"JOELCLAW_HOME": str(other)})
     expected = everything(apsw.Connection(str(other / "store.db"), flags=apsw.SQLITE_OPEN_READONLY))
-    assert len(rows["call"]) == 1500
+    assert len(rows["call"]) == 700
     assert [row[1:] for row in rows["call"]] == [row[1:] for row in expected["call"]]
     assert (rows["name"], rows["compaction"]) == (expected["name"], expected["compaction"])
 

@@ -206,7 +206,6 @@ def abandoned(run: Run) -> tuple[set[str], set[str]]:
 @pytest.mark.parametrize("client", CLIENTS)
 @pytest.mark.parametrize(("turns", "gone"), [
     ([("wren", ""), ("merlin", "wren")], ""),
-    ([("wren", ""), ("merlin", "wren"), ("saker", "wren")], "merlin"),
     ([("wren", ""), ("merlin", ""), ("saker", "merlin")], "wren"),
     ([("wren", ""), ("merlin", "wren"), ("saker", "merlin"), ("hobby", "wren")], "merlin saker"),
     ([("wren", ""), ("merlin", "wren"), ("saker", "wren"), ("hobby", "wren")], "merlin saker"),
@@ -313,8 +312,9 @@ def hook(run: Run, talk: Any) -> None:
     run("hook", agent, "--event", event, stdin=json.dumps(about | payload))
 
 
-@pytest.mark.parametrize("by_hook", [False, True], ids=["by command", "by hook"])
-@pytest.mark.parametrize("named", [True, False], ids=["named", "unnamed"])
+@pytest.mark.parametrize(
+    ("named", "by_hook"), [(True, True), (False, False)], ids=["named, hooks", "unnamed, commands"]
+)
 @pytest.mark.parametrize("client", [Claude, Pi])
 @pytest.mark.parametrize("order", ["parent fork", "fork parent", "second fork parent", "second parent fork",
                                    "fork second parent", "begun second fork parent"])  # fmt: skip

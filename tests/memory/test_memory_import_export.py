@@ -102,9 +102,9 @@ def test_secrets_do_not_come_in(run: Run, home: Path) -> None:
             assert secret.encode() not in path.read_bytes(), path
 
 
-MANY = 3_000
+MANY = 2_000
 FULL = {"STORE_FULL", "STORE_IO"}
-LIMIT = 1_300_000
+LIMIT = 1_100_000
 """Bytes that a file may grow to: some batches of 500 lines fit in."""
 
 

@@ -212,7 +212,7 @@ def test_an_acknowledged_write_survives_a_kill(home: Path, writes: int) -> None:
 
 
 def test_an_import_that_is_killed_is_completed_by_running_it_again(home: Path) -> None:
-    count = 3000
+    count = 2000
     lines = [
         json.dumps({"id": f"k{n}", "text": fact(n), "tags": [f"t{n}"], "created_at": 1_780_000_000_000 + n})
         for n in range(count)
@@ -237,7 +237,7 @@ def test_an_import_that_is_killed_is_completed_by_running_it_again(home: Path) -
 
 
 def test_a_write_during_an_import_is_not_lost(home: Path) -> None:
-    data = "\n".join(json.dumps({"id": f"i{n}", "text": fact(n)}) for n in range(3000)).encode()
+    data = "\n".join(json.dumps({"id": f"i{n}", "text": fact(n)}) for n in range(1500)).encode()
     written: list[str] = []
 
     def write(number: int) -> None:
@@ -250,7 +250,7 @@ def test_a_write_during_an_import_is_not_lost(home: Path) -> None:
         ]
     )
     stored = {memory["id"] for memory in exported(home)}
-    assert set(written) | {f"i{n}" for n in range(3000)} == stored
+    assert set(written) | {f"i{n}" for n in range(1500)} == stored
     assert_whole(home)
 
 
