@@ -118,7 +118,7 @@ def timers(*, enabled_only: bool = False) -> list[dict[str, Any]]:
     for path in sessions_with_timers():
         try:
             state = states.state_in(path)
-        except (OSError, states.Damaged, states.TooNew):
+        except Failure:
             continue
         timer = state.idle_timer
         if timer is None:

@@ -98,7 +98,7 @@ def expire_states(before: int, *, dry_run: bool) -> int:
                     os.unlink(path)
                     _remove_locks(state.session_id)
             expired += 1
-        except (OSError, states.Damaged, states.TooNew, Failure):  # it is in use, removed, or of a newer version
+        except (OSError, Failure):  # it is in use, removed, or of a newer version
             pass
     return expired
 
@@ -118,22 +118,16 @@ def _remove_locks(session_id: str) -> None:
 
 
 def _summary(path: str, name: str) -> dict[str, Any]:
-    size, problem = 0, ""
-    state = states.SessionState(name, "")
+    state, problem = states.SessionState(name, ""), {}
     try:
-        size = os.stat(path).st_size
         state = states.state_in(path)
-    except states.Damaged:
-        problem = "damaged"
-    except states.TooNew as newer:
-        problem = f"written by a newer joelclaw (version {newer.args[0]})"
-    except OSError as error:
-        problem = f"unreadable: {error.strerror}"
-    summary = {
+    except Failure as failure:
+        problem = {"problem": failure.code.removeprefix("STATE_").lower().replace("_", " ")}
+    return {
         "sessionId": state.session_id, "role": state.role, "task": state.task, "percent": state.percent,
-        "compactionCount": state.compaction_count, "updatedAt": state.updated_at, "bytes": size,
+        "compactionCount": state.compaction_count, "updatedAt": state.updated_at,
+        "bytes": os.path.getsize(path) if os.path.exists(path) else 0, **problem,
     }  # fmt: skip
-    return {**summary, "problem": problem} if problem else summary
 
 
 def updated_at(data: bytes) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 
 from core import TYPE_CHECKING, files, json_text
-from core.errors import Failure, os_failure
+from core.errors import Failure, os_failure, reported
 from core.quoting import one_line
 from core.redaction import redact
 from core.words import clean, fingerprint
@@ -145,10 +145,6 @@ class Damaged(Exception):
     """A value does not fit its field."""
 
 
-class TooNew(Exception):
-    """A newer joelclaw wrote the file; `args[0]` is its version."""
-
-
 def _fitted(value: Any, form: Any, name: str = "") -> Any:
     """The value of a field within its bounds; None is a field that is missing. Raises Damaged."""
     if isinstance(form, tuple):
@@ -229,18 +225,22 @@ class SessionState:
         self.session_id = session_id
 
     @classmethod
-    def from_json(cls, value: Any, session_id: str) -> SessionState:
-        """The state that a JSON value holds; a missing field has its first value. Raises Damaged or TooNew."""
-        version = value.get("version") if isinstance(value, dict) else None
-        if not isinstance(version, int) or isinstance(version, bool) or version < 1:
+    def from_json(cls, value: Any) -> SessionState:
+        """The state that a JSON value holds; a missing field has its first value.
+
+        Raises Damaged, or Failure STATE_TOO_NEW if a newer joelclaw wrote it.
+        """
+        known = value if isinstance(value, dict) else {}
+        version, session = known.get("version"), known.get("sessionId")
+        if not isinstance(version, int) or isinstance(version, bool) or version < 1 or not isinstance(session, str):
             raise Damaged("it is not a session state")
         if version > VERSION:
-            raise TooNew(version)
-        if value.get("sessionId") != session_id:
-            raise Damaged("it belongs to another session")
+            message = f"the state of session {session[:80]} has version {version}; this joelclaw knows {VERSION}"
+            fix = "upgrade joelclaw, or point JOELCLAW_HOME at another folder"
+            raise Failure("STATE_TOO_NEW", message, fix)
         state = cls.__new__(cls)
-        state._fill(value)
-        state.session_id = session_id  # never cut: it names the file
+        state._fill(known)
+        state.session_id = session  # never cut: it names the file
         return state
 
     def to_json(self) -> dict[str, Any]:
@@ -376,34 +376,22 @@ class state_lock(files.FileLock):  # noqa: N801  # reads as the statement it is
 
 
 def read_state(session_id: str) -> SessionState | None:
-    """The state on disk, None if there is none. Raises Failure: STATE_TOO_NEW, STATE_DAMAGED or STATE_UNREADABLE."""
-    path = state_path(session_id)
-    try:
-        return state_in(path)
-    except FileNotFoundError:
-        return None
-    except TooNew as newer:
-        message = f"{path} has version {newer.args[0]}; this joelclaw knows {VERSION}"
-        fix = "upgrade joelclaw, or point JOELCLAW_HOME at another folder"
-        raise Failure("STATE_TOO_NEW", message, fix) from None
-    except Damaged as damaged:
-        fix = "the next `joelclaw checkpoint save` of this session sets it aside and starts anew"
-        raise Failure("STATE_DAMAGED", f"{path} is damaged: {damaged.args[0]}", fix) from None
-    except OSError as error:
-        raise state_failure(error) from None
+    """The state on disk, None if there is none. Raises as `state_in` does."""
+    return state_in(state_path(session_id)) if has_state(session_id) else None
 
 
 def state_in(path: str) -> SessionState:
-    """The state in a file of the sessions' folder. Raises Damaged, TooNew or OSError."""
-    data = files.read_file(path, _MAX_BYTES + 1)
+    """The state in a state file. Raises Failure: STATE_TOO_NEW, STATE_DAMAGED or STATE_UNREADABLE."""
+    with reported("STATE", states_folder()):
+        data = files.read_file(path, _MAX_BYTES + 1)
     try:
-        value = json_text.loads(data.decode()) if len(data) <= _MAX_BYTES else None
-    except (json_text.InvalidJSON, UnicodeDecodeError) as error:
-        raise Damaged(str(error)) from None
-    session = value.get("sessionId") if isinstance(value, dict) else None
-    if not isinstance(session, str) or state_path(session) != path:
-        raise Damaged("it is not the state of this session")
-    return SessionState.from_json(value, session)
+        state = SessionState.from_json(json_text.loads(data.decode()) if len(data) <= _MAX_BYTES else None)
+        if state_path(state.session_id) != path:
+            raise Damaged("it belongs to another session")
+    except (json_text.InvalidJSON, UnicodeDecodeError, Damaged) as error:
+        fix = "the next `joelclaw checkpoint save` of this session sets it aside and starts anew"
+        raise Failure("STATE_DAMAGED", f"{path} is damaged: {error}", fix) from None
+    return state
 
 
 def load_state(session_id: str) -> tuple[SessionState | None, str]:

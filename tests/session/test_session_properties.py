@@ -191,7 +191,7 @@ def test_any_json_is_a_state_or_damaged(value: Any) -> None:
     if isinstance(value, dict):
         value |= {"version": 1, "sessionId": "s"}
     try:
-        state = SessionState.from_json(value, "s")
+        state = SessionState.from_json(value)
     except Damaged:
         return
     call = call_of(state, 1, 70)
