@@ -1,7 +1,6 @@
 """What the last compaction of a session dropped: files, names, commands, errors and the user's words.
 
-An entry is what `joelclaw lost` prints. `promptsBefore` and `callsBefore` count prompts and calls between its last use
-and the compaction, `again` says that it was used again since, and `get` is the command that brings it back.
+An entry is what `joelclaw lost` prints: `again` says that it was used again since, and `get` is the command for it.
 """
 
 import shlex
@@ -74,10 +73,7 @@ def of_session(db: apsw.Connection, session: Session, kinds: Sequence[str], *, c
             "number": len(compactions),
             "at": clock.iso(last["at"] or None),
             "callsBefore": last["call"],
-            "callsSince": max(0, session["calls"] + history.calls_before - last["call"]),
-            "promptsBefore": work.prompts,
             "summaryKnown": bool(last["summary"]),
-            "summaryChars": len(last["summary"]),
         },
         "lost": {kind: readers[kind]() for kind in KINDS if kind in kinds},
     }  # fmt: skip
@@ -150,7 +146,6 @@ class _Work:
         ]
         if self._before and not compaction["at"]:
             self._prompts = self._prompts[: self._before[-1]["prompt"]]
-        self.prompts = max(len(self._prompts), self._before[-1]["prompt"] if self._before else 0)
         self._summary = _Summary(compaction["summary"], {call["file"] for call in self._before})
         self._names: list[Name] = history.names(every=True)
         self._places: list[Place] = history.places()
@@ -158,23 +153,16 @@ class _Work:
     def files(self) -> list[Entry]:
         """Files, by their weight: an edit counts as three reads, and both fade with the calls after them."""
         again = {file for call in self._after for file, _ in self._touched(call)}
-        uses: dict[str, list[int]] = {}
-        last: dict[str, Call] = {}
         weights: dict[str, float] = {}
         for call in self._before:
             for file, edited in self._touched(call):
-                uses.setdefault(file, [0, 0])[edited] += 1
-                last[file] = call
                 weight = self._faded(3.0 if edited else 1.0, call["number"])
                 weights[file] = weights.get(file, 0.0) + weight
         return _ranked(
-            (weights[file], {
-                "file": file, "reads": uses[file][False], "edits": uses[file][True], **self._age(call),
-                "again": file in again, "get": recall_command(file, self._session),
-            })
-            for file, call in last.items()
+            (weight, {"file": file, "again": file in again, "get": recall_command(file, self._session)})
+            for file, weight in weights.items()
             if not self._summary.has_file(file)
-        )  # fmt: skip
+        )
 
     def names(self) -> list[Entry]:
         """Names with a known place, by their fading weight; those that came back since are at the end."""
@@ -187,14 +175,12 @@ class _Work:
         until = time.monotonic() + 2.0  # for reading files, whose lines may have moved
         current = [place for inside in places.values() for place, _ in current_lines(self._folder, inside, until)]
         best = {place["name"]: place for place in sorted(current, key=lambda it: (it["defines"], it["number"]))}
-        prompts = {call["number"]: call["prompt"] for call in self._before}
         found = []
         for name, place in sorted(best.items()):
-            row, last = rows[name], min(rows[name]["last"], self._last)
+            row = rows[name]
             entry = {
-                "name": name, "place": f"{place['file']}:{place['line']}", "uses": row["calls"],
-                "promptsBefore": max(0, self.prompts - prompts.get(last, 0)), "callsBefore": self._last - last,
-                "again": row["last"] > self._last, "get": recall_command(name, self._session),
+                "name": name, "place": f"{place['file']}:{place['line']}", "again": row["last"] > self._last,
+                "get": recall_command(name, self._session),
             }  # fmt: skip
             found.append((self._faded(row["weight"], row["last"]), entry))
         return _ranked(found)
@@ -205,7 +191,7 @@ class _Work:
         Commands that only look at something, and scripts for a single look, are left out.
         """
         again = {_without_filters(call["command"]) for call in self._after}
-        runs: dict[tuple[str, ...], list[Call]] = {}
+        last: dict[tuple[str, ...], Call] = {}
         weights: dict[tuple[str, ...], float] = {}
         for call in self._before:
             command = call["command"]
@@ -214,17 +200,16 @@ class _Work:
             programs = [step["program"] for step in shell_command.steps(command) if shell_command.does(step)]
             if any(program not in ("git", "gh", own_command.NAME) for program in programs):
                 key = _without_filters(self._in_folder(command))
-                runs.setdefault(key, []).append(call)
+                last[key] = call
                 weight = self._faded(4.0 if command_runs.is_check(command) else 1.0, call["number"])
                 weights[key] = weights.get(key, 0.0) + weight
         found = []
-        for key, calls in runs.items():
-            call, command = calls[-1], self._in_folder(calls[-1]["command"])
+        for key, call in last.items():
+            command = self._in_folder(call["command"])
             doing = [" ".join(step["words"]) for step in shell_command.steps(call["command"]) if not step["looks"]]
             entry = {
                 "command": command, "outcome": shell_command.reliable_outcome(call["command"], call["outcome"]),
-                "error": _reason(call), "runs": len(calls), **self._age(call),
-                "again": key in again, "get": recall_command(doing[0], self._session),
+                "error": _reason(call), "again": key in again, "get": recall_command(doing[0], self._session),
             }  # fmt: skip
             found += [] if self._summary.has_line(command) else [(weights[key], entry)]
         return _ranked(found)
@@ -248,23 +233,19 @@ class _Work:
                     shape = "".join("0" if char.isdigit() else char for char in error)
                     doing = " ".join(self._in_folder(call["command"]).split())[:MAX_ERROR_CHARS]
                     get = recall_command(error, self._session)
-                    found.setdefault(shape, {"error": error, "doing": doing, **self._age(call), "get": get})
+                    found.setdefault(shape, {"error": error, "doing": doing, "get": get})
         return list(found.values())
 
     def words(self) -> list[Entry]:
         """What the user said, the latest first, each once: topics and requests that the summary does not repeat."""
         found: dict[str, Entry] = {}
-        for behind, (identifier, text) in enumerate(reversed(self._prompts)):
+        for identifier, text in reversed(self._prompts):
             key = _key_of(text)
             if requests.says_something(text) and key not in found and not self._summary.has_text(text):
                 shown = clip(" ".join(text.split()), 300)
                 get = f"{own_command.word()} memory show {shlex.quote(identifier)}"
-                found[key] = {"text": shown, "by": "prompt", "id": identifier, "promptsBefore": behind, "get": get}
+                found[key] = {"text": shown, "id": identifier, "get": get}
         return list(found.values())
-
-    def _age(self, call: Call) -> Entry:
-        before = max(0, self.prompts - call["prompt"])
-        return {"promptsBefore": before, "callsBefore": self._last - call["number"]}
 
     def _touched(self, call: Call) -> Iterator[tuple[str, bool]]:
         """The file that a call worked on and whether it wrote it; for a command the file that it names."""

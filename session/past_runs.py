@@ -56,7 +56,7 @@ def ways(db: apsw.Connection, text: str, most: int, own: str) -> list[dict[str, 
 def endings(db: apsw.Connection, error: str, most: int, own: str) -> list[dict[str, Any]]:
     """Calls that ended with an error like this: first those of the project `own`, then the most similar and latest.
 
-    Each says what the agent answered, what it did, how the program ran next, and the first run that worked.
+    Each says what the agent answered, what it did, and how its program ran in the end.
     """
     lines = [line for line in error.splitlines() if is_error_line(line)] or error.splitlines()
     errors: list[list[str]] = []  # numbers and paths may differ, unless a line has nothing else
@@ -81,7 +81,7 @@ def way_out(db: apsw.Connection, error: str, own: str, *, without: str) -> list[
     """How an earlier session of this project got out of the same error, in lines for an agent; [] if none did."""
     for found in endings(db, error, 5, own):
         ended, is_same = found["ended"], {*words.split(found["error"])} <= {*words.split(error)}
-        is_known = ended and (found["did"] or ended["command"] != found["command"])
+        is_known = ended and ended["outcome"] == "ok" and (found["did"] or ended["command"] != found["command"])
         if not (is_same and is_known) or found["isOtherProject"] or found["session"] == without:
             continue
         known = (("said", found["said"]), ("did", " · ".join(found["did"])), ("then worked", ended["command"]))
@@ -113,21 +113,19 @@ def _similar(db: apsw.Connection, errors: Sequence[list[str]], whole: set[str]) 
 
 
 def _aftermath(db: apsw.Connection, failed: Any, own: str) -> dict[str, Any]:
-    """What the agent said and did after an error, until its program ran again; and the run that worked.
+    """What the agent said and did after an error, until its program ran again; and the run that worked, else the next.
 
-    If the agent edited a file, the run after that edit counts.
+    If the agent edited a file, the run after that edit counts as the next.
     """
     number, at = failed["number"], failed["at"] or 0
     calls = stored_calls.of_session(db, failed["session"], last=1 << 30)
     after = [call for call in calls if call["number"] > number]
-    most = 60  # calls after the error
-    kinds = _kinds(failed)
+    kinds, most = _kinds(failed), 60  # calls after the error
     runs = [call for call in after if kinds & _kinds(call, with_words=True)]
-    edits = [call["number"] for call in after[:most] if _is_edit(call)]
-    following = next((call for call in runs if call["number"] > (edits or [0])[0]), runs[0] if runs else None)
-    worked = next(
-        (call for call in runs if shell_command.reliable_outcome(call["command"], call["outcome"]) == "ok"), None
-    )
+    edited = next((call["number"] for call in after[:most] if _is_edit(call)), 0)
+    following = next((call for call in runs if call["number"] > edited), runs[0] if runs else None)
+    ok = (call for call in runs if shell_command.reliable_outcome(call["command"], call["outcome"]) == "ok")
+    ended = next(ok, following)
     until = after.index(following) if following else most
     did = [
         f"{call['tool']} {call['file']}" if call["file"] else f"$ {clip(' '.join(call['command'].split()), LONG)}"
@@ -135,17 +133,12 @@ def _aftermath(db: apsw.Connection, failed: Any, own: str) -> dict[str, Any]:
         if call["outcome"] != "failed"
         and (_is_edit(call) or (call["command"].strip() and not shell_command.only_looks(call["command"])))
     ]
-    turns = sessions.last_episodes(db, failed["session"], 1 << 30, until=(worked and worked["at"]) or 1 << 62)
+    turns = sessions.last_episodes(db, failed["session"], 1 << 30, until=(ended and ended["at"]) or 1 << 62)
     answers = (text[len("assistant: ") :] for _, text, when in turns if when > at and text.startswith("assistant: "))
-    following_result, worked_result = (
-        run and {**_as_result({**failed, **run}, own), "callsLater": after.index(run) + 1}
-        for run in (following, worked)
-    )
     return {
         "did": list(dict.fromkeys(did))[-4:],
         "said": clip(" ".join(next(answers, "").split()), 400),
-        "next": following_result,
-        "ended": worked_result,
+        "ended": ended and _as_result({**failed, **ended}, own),
     }
 
 

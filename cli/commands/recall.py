@@ -139,7 +139,7 @@ def past_lines(result: dict[str, Any]) -> Iterator[str]:
         if error["said"]:
             yield f"    said: {error['said']}"
         yield from (f"    then: {_mark(error)}{line}" for line in error["did"])
-        for run in {run["id"]: run for run in (error["next"], error["ended"]) if run}.values():
+        if run := error["ended"]:
             yield f"    {run['outcome'] or 'no outcome'}: {_command_line(run)} ({_shown_id(run)})"
     if not result["count"]:
         yield f"No results for {result['query'][:120]!r}."

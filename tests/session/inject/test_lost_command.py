@@ -81,19 +81,17 @@ def test_what_the_summary_lacks_by_kind(run: Run, archived: Path) -> None:
     result = run("lost").result
     assert (result["session"], result["client"], result["project"]) == (SESSION, "claude", "gateway")
     about = result["compaction"]
-    assert (about["number"], about["callsBefore"], about["promptsBefore"]) == (1, 9, 3)
+    assert (about["number"], about["callsBefore"]) == (1, 9)
     assert about["summaryKnown"]
     assert list(result["lost"]) == ["files", "names", "commands", "errors", "words"]
     entries = {kind: part["entries"] for kind, part in result["lost"].items()}
     (file,) = entries["files"]
-    assert (file["file"], file["reads"], file["edits"], file["promptsBefore"]) == ("src/lease.py", 1, 2, 1)
+    assert file["file"] == "src/lease.py"
     names = {row["name"]: row["place"] for row in entries["names"]}
     assert names == {"LEASE_SECONDS": "src/lease.py:7", "expireLease": "src/lease.py:9", "leaseId": "src/gate.ts:14"}
-    behind = {row["name"]: (row["promptsBefore"], row["callsBefore"]) for row in entries["names"]}
-    assert (behind["LEASE_SECONDS"], behind["leaseId"]) == ((2, 6), (1, 3))
-    assert {(command["command"], command["outcome"], command["runs"]) for command in entries["commands"]} == {
-        ("make test 2>&1 | tail -5", "failed", 1),
-        ("npm run typecheck", "ok", 2),
+    assert {(command["command"], command["outcome"]) for command in entries["commands"]} == {
+        ("make test 2>&1 | tail -5", "failed"),
+        ("npm run typecheck", "ok"),
     }
     assert [(error["error"], error["doing"]) for error in entries["errors"]] == [
         ("TypeError: expireLease() missing 1 required argument", "make test 2>&1 | tail -5")
