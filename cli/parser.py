@@ -1,9 +1,9 @@
 """Reads the words of a call by the parameters of its command. Hot path: Typer is not imported here.
 
-The commands are declared with Typer, which prints their help. It does not read the calls, because Typer 0.29 loads
-pydantic to convert values, which takes as long as ten bare starts of Python. For the hot commands, which agents run
-several times a turn, the parameters are in `cli/hot_table.py`, which `make docs` generates from the declarations. For
-all others, `cli/declarations.py` reads them from the declaration.
+The commands are declared with Typer, which prints their help. It does not read the calls, so that the same rules and
+messages hold for all commands. For the hot commands, which agents run several times a turn, the parameters are in
+`cli/hot_table.py`, which `make docs` generates from the declarations. For all others, `cli/declarations.py` reads them
+from the declaration.
 """
 
 from __future__ import annotations

@@ -11,10 +11,9 @@ import stat
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
 from typing import Any
-
-from markdown_it import MarkdownIt
 
 from core.files import read_file
 from memory.knowledge import TYPE_NAMES, parse_type
@@ -24,7 +23,6 @@ MAX_BYTES = 2 * 1024 * 1024  # of a file that is synced
 MAX_SECTION_CHARS = 1500  # of a section's text
 
 _KEY = re.compile(r"([A-Za-z_][\w .-]{0,60}?)[ \t]*:(?:[ \t]+(.*)|)$")
-_BLOCKS = MarkdownIt("commonmark").enable("table").disable("inline")
 
 FrontMatter = dict[str, str | list[str]]
 
@@ -146,6 +144,14 @@ def stated(front: FrontMatter, body: str) -> dict[str, str]:
     return declared
 
 
+@cache
+def _blocks() -> Any:
+    """The parser of blocks, imported when a text is read: it takes two bare starts of Python, as in `--help`."""
+    from markdown_it import MarkdownIt
+
+    return MarkdownIt("commonmark").enable("table").disable("inline")
+
+
 def _value(text: str) -> str | list[str]:
     if text.startswith("[") and text.endswith("]"):
         return [part for part in map(_unquoted, text[1:-1].split(",")) if part]
@@ -184,7 +190,7 @@ def _parts(text: str) -> list[_Part]:
     parts: list[_Part] = []
     above: dict[int, str] = {}  # level → heading
     at = 0
-    for token, inside in pairwise(_BLOCKS.parse(text)):
+    for token, inside in pairwise(_blocks().parse(text)):
         if token.type == "heading_open" and not token.level and token.map is not None:
             parts.append((tuple(above.values()), "\n".join(lines[at : token.map[0]]).strip()))
             at, level = token.map[1], int(token.tag[1])
@@ -248,7 +254,7 @@ def items(text: str) -> Iterator[Item]:
     above: list[tuple[int, str]] = []  # headings (depth -6 to -1), introducing paragraphs (0) and bullets (1 or more)
     depth = 0
     opened: Any = None
-    for token in _BLOCKS.parse(body):
+    for token in _blocks().parse(body):
         if token.type in ("list_item_open", "list_item_close"):
             depth += 1 if token.type == "list_item_open" else -1
         elif token.type != "inline":
