@@ -155,17 +155,13 @@ def set_category(document: Document, given: str, annotated: str) -> None:
         category, confidence, source = resolve_category(annotated), 0.9, "annotation"
     if not category:
         category, confidence, source = gate.classify(document["text"])
-    document["category_id"] = category
-    document["category_confidence"] = confidence
-    document["category_source"] = source
+    document.update({"category_id": category, "category_confidence": confidence, "category_source": source})
 
 
 def ungated(collection: str, identifier: str, text: str, category: str, at: int) -> Document:
     """A document that the write gate does not judge, such as a section of a file; `at` in ms."""
     document = documents.blank(collection, identifier, text, at)
-    document["write_confidence"] = 1.0
-    document["write_reason"] = "archived"
-    document["write_gate_version"] = "v1"
+    document.update({"write_confidence": 1.0, "write_reason": "archived", "write_gate_version": "v1"})
     set_category(document, category, "")
     set_fingerprint(document)
     return document

@@ -42,10 +42,7 @@ class Query:
 
     def __init__(self, text: str, **fields: Any) -> None:
         self.text = text
-        for name, value in fields.items():
-            if not hasattr(Query, name):
-                raise TypeError(f"Query has no field {name}")
-            setattr(self, name, value)
+        self.__dict__.update(fields)
 
     def profile(self) -> dict[str, Any]:
         """The budget in force; auto is deep for a query of over 90 characters, or with " and " or "why" (contract)."""

@@ -18,10 +18,8 @@ if TYPE_CHECKING:
 TYPE_NAMES = {
     "decision": "adr", "decisions": "adr", "adrs": "adr", "adr": "adr", "skills": "skill", "skill": "skill",
     "lesson": "lesson", "lessons": "lesson", "pattern": "pattern", "patterns": "pattern", "retro": "retro",
-    "retros": "retro", "retrospective": "retro", "retrospectives": "retro", "postmortem": "retro",
-    "postmortems": "retro", "lessons-learned": "lesson", "decision-record": "adr", "notes": "note",
-    "insights": "insight", "runbook": "runbook", "runbooks": "runbook", "turn-note": "turn_note",
-    "failed-target": "failed_target",
+    "retros": "retro", "retrospectives": "retro", "postmortems": "retro", "notes": "note", "runbooks": "runbook",
+    "turn-note": "turn_note", "failed-target": "failed_target",
 }  # fmt: skip
 
 

@@ -37,11 +37,11 @@ def sync_folders(
     KNOWLEDGE_NO_FOLDERS, KNOWLEDGE_BUSY, or of the store.
     """
     known = _State().folders
-    folders = [os.path.realpath(os.path.expanduser(path)) if path else "" for path in given]
+    folders = [os.path.realpath(os.path.expanduser(path)) for path in given]
     for folder, path in zip(folders, given, strict=True):
-        if not folder or not (os.path.isdir(folder) or folder in known):  # a known folder may be gone
-            message = f"{path!r} is not a folder"
-            raise usage("KNOWLEDGE_INVALID_ARGS", message, "name a folder that holds markdown files")
+        if not path or not (os.path.isdir(folder) or folder in known):  # a known folder may be gone
+            fix = "name a folder that holds markdown files"
+            raise usage("KNOWLEDGE_INVALID_ARGS", f"{path!r} is not a folder", fix)
     if not folders and not known:
         fix = "name a folder with markdown files: joelclaw knowledge sync ~/Vault/docs"
         raise usage("KNOWLEDGE_NO_FOLDERS", "no folder has been synced yet", fix)
@@ -61,15 +61,13 @@ def sync_folders(
     except OSError as error:
         raise os_failure(error, "STORE", files.home()) from None
     run.report["ms"] = round((time.perf_counter() - began) * 1000, 1)
-    about = {"folders": [*map(stored_path, folders)], "missing": run.missing, "pruned": run.pruned}
+    about = {"folders": [*map(_printable, folders)], "missing": run.missing, "pruned": run.pruned}
     return {"collection": "knowledge", "created": not known, "indexed": run.report, **about}, db
 
 
-def stored_path(path: str) -> str:
-    """The stored form of a path: without secrets, but different from every other path."""
-    plain = words.clean(path).replace("\0", "\ufffd")
-    clean, kinds = redact(plain)
-    return f"{clean}#{words.fingerprint(path)[:12]}" if kinds or plain != path else plain
+def _printable(path: str) -> str:
+    """A path in valid Unicode and without secrets. Nothing is stored below a path that this changes."""
+    return redact(words.clean(path))[0]
 
 
 def _is_in_any(path: str, folders: Sequence[str]) -> bool:
@@ -120,14 +118,12 @@ class _Sync:
 
     def sync(self, folders: list[str], prune: bool, started: Progress, progress: Progress) -> None:
         """Sync the folders and save the state."""
-        # A folder whose path contains a secret is not remembered.
-        new = [folder for folder in folders if stored_path(folder) == folder and folder not in self.state.folders]
-        self.state.folders += new
+        self.state.folders += [path for path in folders if _printable(path) == path and path not in self.state.folders]
         self.state.save()  # so that a sync that is killed is repeated without naming the folders
-        found: dict[str, tuple[str, os.stat_result]] = {}  # stored path → path and status
+        found: dict[str, os.stat_result] = {}
         for folder in folders:
             below = markdown.files_below(folder)
-            found.update({stored_path(path): (path, status) for path, status in below.items()})
+            found |= below
             had_files = any(is_below(name, folder) for name in self.stored_rows)
             if not below and (had_files or not os.path.isdir(folder)):
                 # A folder that has become empty is most often a disk that is not mounted.
@@ -135,15 +131,15 @@ class _Sync:
         self.report["files"] = len(found)
         started(len(found))
         try:
-            for name, (path, status) in found.items():
-                self._sync_file(name, path, status)
+            for path, status in found.items():
+                self._sync_file(path, status)
                 progress(1)
-            for name in [name for name in {**self.stored_rows, **self.state.stamps} if name not in found]:
-                if _is_in_any(name, self.missing):
-                    self.report["sections"] += len(self.stored_rows.get(name, []))
-                elif _is_in_any(name, folders):
-                    self._remove(self.stored_rows.get(name, []))
-                    self.state.stamps.pop(name, None)
+            for path in [path for path in {**self.stored_rows, **self.state.stamps} if path not in found]:
+                if _is_in_any(path, self.missing):
+                    self.report["sections"] += len(self.stored_rows.get(path, []))
+                elif _is_in_any(path, folders):
+                    self._remove(self.stored_rows.get(path, []))
+                    self.state.stamps.pop(path, None)
             self.state.folders = [folder for folder in self.state.folders if folder not in self.pruned]
         finally:
             with contextlib.suppress(sqlite.StoreError):  # the state must not be ahead of the store
@@ -154,7 +150,7 @@ class _Sync:
         """Report a file that was skipped or cut."""
         self.report["skippedCount"] += 1
         if len(self.report["skipped"]) < 50:
-            self.report["skipped"].append({"path": stored_path(path), "reason": reason})
+            self.report["skipped"].append({"path": _printable(path), "reason": reason})
 
     def _remove(self, rows: list[int]) -> None:
         if rows:
@@ -163,13 +159,16 @@ class _Sync:
                     documents.remove(self.db, row, signatures=self.vectors)
             self.report["removed"] += len(rows)
 
-    def _sync_file(self, name: str, path: str, status: os.stat_result) -> None:
+    def _sync_file(self, path: str, status: os.stat_result) -> None:
         """Store the changed sections of a file, unless its size and times are as before."""
         stamp = f"{status.st_size}:{status.st_mtime_ns}:{status.st_ctime_ns}"
-        rows = self.stored_rows.get(name, [])
-        if rows and self.state.stamps.get(name) == stamp:
+        rows = self.stored_rows.get(path, [])
+        if rows and self.state.stamps.get(path) == stamp:
             self.report["unchanged"] += len(rows)
             self.report["sections"] += len(rows)
+            return
+        if _printable(path) != path:
+            self._skip(path, "its path contains a secret: nothing was read")
             return
         try:
             text, is_cut = markdown.read(path)
@@ -182,17 +181,17 @@ class _Sync:
             self._skip(path, "a binary file: nothing was read")
         elif is_cut:
             self._skip(path, f"larger than {markdown.MAX_BYTES >> 20} MiB: only its beginning was read")
-        self._store(self._sections(text or "", name, path, status), rows)
-        self.state.stamps[name] = "" if is_cut else stamp  # read again, so that it is reported again
+        self._store(self._sections(text or "", path, status), rows)
+        self.state.stamps[path] = "" if is_cut else stamp  # read again, so that it is reported again
 
-    def _sections(self, text: str, name: str, path: str, status: os.stat_result) -> list[Document]:
+    def _sections(self, text: str, path: str, status: os.stat_result) -> list[Document]:
         """The documents of a file. The file is redacted as a whole: half a secret is not recognised."""
         text, kinds = redact(text)
         redacted = list(kinds)
         file = markdown.parse(text, path)
         category = clean_name(file.category, redacted)
         shared: dict[str, Any] = {
-            "path": name, "source": documents.SYNC, "observation_type": clean_name(file.type, redacted),
+            "path": path, "source": documents.SYNC, "observation_type": clean_name(file.type, redacted),
             "tags": clean_tags(file.tags, redacted), "stale": file.stale,
         }  # fmt: skip
         at = min(max(status.st_mtime_ns // 1_000_000, 0), self.now)
