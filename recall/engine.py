@@ -142,15 +142,15 @@ class _Recall:
         return max(first, named[0]), min(last, named[1] - 1)
 
     def _filters_applied(self) -> list[str]:
-        query, between = self.query, self.filters["between"]
-        is_narrowed = query.collections and not set(query.collections).issuperset(COLLECTIONS)
-        named = {"session": query.session, "project": query.project, "category": self.category}
+        query = self.query
+        named = {
+            "collection": ",".join(query.collections), "session": query.session, "project": query.project,
+            "category": self.category, "tag": ",".join(query.tags),
+            "min_score": f"{query.min_score:g}" if query.min_score > 0 else "",
+            "between": "..".join(map(clock.iso, self.filters["between"])),
+        }  # fmt: skip
         return [
-            *(["collection:" + ",".join(query.collections)] if is_narrowed else ()),
             *(f"{name}:{value}" for name, value in named.items() if value),
-            *(f"tag:{tag}" for tag in query.tags),
-            *(["between:" + "..".join(map(clock.iso, between))] if between else ()),
-            *([f"min_score:{query.min_score:g}"] if query.min_score > 0 else ()),
             *(() if query.include_hold else ["write_verdict:!=hold"]),
             *(() if query.include_discard else ["write_verdict:!=discard"]),
         ]

@@ -70,17 +70,15 @@ def expand(query: str, *, enabled: bool) -> tuple[str, dict[str, Any]]:
         return query, {"rewritten": False, "strategy": "skipped", "reason": reason}
     forms = (  # a short word and its long form, in turn
         "db database auth authentication authz authorization config configuration repo repository env environment"
-        " deps dependencies perf performance k8s kubernetes i18n internationalization l10n localization"
-        " a11y accessibility ci pipeline pr pull docs documentation dir directory param parameter async asynchronous"
-        " sync synchronization ts typescript js javascript py python postgres postgresql tz timezone ui interface"
-        " infra infrastructure prod production dev development impl implementation fn function msg message err error"
-        " lib library pkg package cmd command ctx context creds credentials"
+        " deps dependencies perf performance k8s kubernetes i18n internationalization a11y accessibility ci pipeline"
+        " pr pull docs documentation dir directory param parameter async asynchronous sync synchronization"
+        " ts typescript js javascript py python postgres postgresql infra infrastructure prod production"
+        " impl implementation fn function msg message err error lib library pkg package cmd command ctx context"
     ).split()
     short, long = forms[::2], forms[1::2]
     other_forms = dict(zip(short + long, long + short, strict=True))
     present = words.split(query)
-    added = [other_forms.get(word, "") for word in dict.fromkeys(present)]
-    added = [word for word in added if word and word not in present]
+    added = [other for word in dict.fromkeys(present) if (other := other_forms.get(word)) and other not in present]
     if not added:
         return query, {"rewritten": False, "strategy": "abbreviations", "reason": "nothing_to_expand"}
     return f"{query} {' '.join(added)}", {"rewritten": True, "strategy": "abbreviations", "reason": "expanded"}

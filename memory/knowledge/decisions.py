@@ -275,11 +275,11 @@ def _open(records: list[Record]) -> list[Record]:
 
 def _candidate(record: Record) -> dict[str, Any]:
     """A record with score 20(.5 need + .3 readiness + .2 confidence) + 5(novelty - 3), and the faults in its fields."""
-    row = {**record.row(), "rationale": record.front.get("priority-rationale"), "issues": []}
-    for name in (*WEIGHTS, "novelty"):
-        if row[name] is None or row[name] > 5:
-            row["issues"].append(f"priority-{name} is {'missing' if row[name] is None else 'not 0 to 5'}")
-    if any(row[name] is None or row[name] > 5 for name in WEIGHTS):
+    row = record.row()
+    faults = [name for name in (*WEIGHTS, "novelty") if row[name] is None or row[name] > 5]
+    row["rationale"] = record.front.get("priority-rationale")
+    row["issues"] = [f"priority-{name} is missing or not 0 to 5" for name in faults]
+    if not WEIGHTS.keys().isdisjoint(faults):
         return {**row, "score": None, "band": None}
     novelty = 3 if row["novelty"] is None else min(row["novelty"], 5)
     score = round(20 * sum(weight * row[name] for name, weight in WEIGHTS.items())) + round(5 * (novelty - 3))

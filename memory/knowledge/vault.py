@@ -50,13 +50,9 @@ def find(vault: str, reference: str) -> list[tuple[Match, dict[str, Any]]]:
     if notes := [(match, _beginning(match.path, text)) for match, text in texts if text is not None]:
         return notes
     min_score = config.load().get_float("inject.min_score")
-    result, db = search(reference, limit=MAX_NOTES, per_file=1, min_score=min_score)
-    for hit in result["hits"]:
+    for hit in search(reference, limit=MAX_NOTES, per_file=1, min_score=min_score)[0]["hits"]:
         path = _inside(vault, hit["path"]) if hit["path"] else None
-        text = markdown.text_of(path) if path else None
-        if text is None:  # the file is elsewhere or gone
-            document = documents.by_id(db, hit["id"]) if db else None
-            text = document["text"] if document else ""
+        text = (markdown.text_of(path) if path else None) or hit["snippet"]  # the file may be elsewhere or gone
         notes.append((Match(hit["path"], "semantic", hit["score"]), _beginning(path or hit["path"], text)))
     if not notes:
         fix = f"look for its words: joelclaw vault search {reference[:80]!r}"
