@@ -109,7 +109,7 @@ def read(db: apsw.Connection | None, given: str, *, identity: Callable[[str], st
 def around(
     db: apsw.Connection | None, identifier: str, before: int, after: int, *, identity: Callable[[str], str]
 ) -> dict[str, Any]:
-    """The lines around an episode or a call, around the time of an observation, or at the end of a session."""
+    """The lines around an episode or a call, or at the end of a session; any other memory by itself."""
     given = identifier.replace("work:", CALL_PREFIX, 1)
     call = document = None
     try:
@@ -121,21 +121,16 @@ def around(
         given = given.removeprefix(CALL_PREFIX)
         if db is None or failure.code != "MEMORY_NOT_FOUND" or not sessions.whole_id(db, identity(given)):
             raise
-    memory: dict[str, Any] = {}
     if document and (document["collection"] != "episodes" or not document["session_id"]):
-        memory = {
-            "line": 0, "id": document["id"], "at": clock.iso(document["created_at"]), "role": document["source"],
+        entry = {
+            "line": 1, "id": document["id"], "at": clock.iso(document["created_at"]), "role": document["source"],
             "kind": "memory", "text": document["text"], "match": True,
         }  # fmt: skip
-    if document and not document["session_id"]:
-        about = {"sessionId": "", "client": "", "project": document["project"], "folder": document["path"]}
-        return {"id": document["id"], **about, "entries": [{**memory, "line": 1}]}
+        about = {"sessionId": document["session_id"], "client": "", "folder": document["path"]}
+        return {"id": document["id"], **about, "project": document["project"], "entries": [entry]}
     matched = call["id"] if call else document["id"] if document else ""
     session = read(db, call["session"] if call else document["session_id"] if document else given, identity=identity)
-    at = next((position for position, line in enumerate(session.lines) if line.id == matched), -1)
-    if at < 0:  # an observation follows the lines before its time
-        until = document["created_at"] if document else session.lines[-1].at if session.lines else 0
-        at = sum(line.at <= until for line in session.lines) - 1
+    at = next((number for number, line in enumerate(session.lines) if line.id == matched), len(session.lines) - 1)
     entries: list[dict[str, Any]] = []
     for line in session.lines[max(0, at - before) : at + after + 1]:
         text = line.text if line.id == matched else clip(line.text, MAX_LINE_CHARS)
@@ -143,8 +138,6 @@ def around(
             text = "\n".join(filter(None, (call[name] for name in ("place", "command", "error", "passage"))))
         at_iso, is_match = clock.iso(line.at or None), line.id == matched
         entries.append({**line.shown(), "id": line.id, "at": at_iso, "text": text, "match": is_match})
-    if memory:
-        entries.insert(min(at + 1, before + 1), memory)
     return {"id": matched or given, **session.about, "entries": entries}
 
 

@@ -58,7 +58,7 @@ def test_a_call_a_session_and_a_memory_are_shown_by_their_ids(talked: Path, run:
     assert "chore 9" in entries(talked, "show", "5a3e7c11")[-1]["text"]
     noted = run("memory", "write", "The gauge is read at noon", "--session", SESSION, env=NOW).json["result"]["id"]
     [match] = [entry for entry in entries(talked, "show", noted) if entry["match"]]
-    assert match["text"] == "The gauge is read at noon" and len(entries(talked, "show", noted)) > 1
+    assert match["text"] == "The gauge is read at noon"
     alone = run("memory", "write", "Ports open at six in summer", "--global", env=NOW).json["result"]["id"]
     assert [entry["text"] for entry in entries(talked, "show", alone)] == ["Ports open at six in summer"]
 
