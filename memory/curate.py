@@ -239,7 +239,7 @@ def tag(
 ) -> dict[str, Any]:
     """Add and remove tags. `pin`: whether the memory, from now on, neither loses score with age nor becomes stale.
 
-    Raises Failure MEMORY_INVALID_ARGS for no change, or for more than write.MAX_TAGS in total.
+    Only write.MAX_TAGS tags are kept. Raises Failure MEMORY_INVALID_ARGS for no change.
     """
     redacted: list[str] = []
     more, fewer = write.clean_tags(add, redacted), write.clean_tags(remove, redacted)
@@ -252,9 +252,6 @@ def tag(
         before = older["tags"]
         wanted = list(dict.fromkeys([*(name for name in before if name not in fewer), *more]))
         tags = write.clean_tags(wanted, [])
-        if len(tags) < len(wanted):
-            message = f"a memory has {len(tags)} tags at most"
-            raise usage("MEMORY_INVALID_ARGS", message, "remove some in the same call: --remove-tags CSV")
         stale = older["stale"] and not pin
         documents.set_tags(db, older["rowid"], tags, stale=stale)
     changed = (tags, stale) != (before, older["stale"])

@@ -44,10 +44,6 @@ class Item(NamedTuple):
     text: str
 
 
-class NotTheFormError(ValueError):
-    """A reply is not in the requested form; the message says why."""
-
-
 def new_report() -> dict[str, Any]:
     """The report of a run, for the command's result and its events."""
     return {
@@ -116,13 +112,7 @@ class Observer:
         """Ask about a range and store the observations."""
         report, before = self.report, self._position()
         reply = self.model(prompt)
-        try:
-            items = parse(reply)
-        except NotTheFormError as reason:
-            plain = redact(" ".join("".join(c if c.isprintable() else " " for c in reply).split()))[0]
-            message = f"the model's reply is not in the requested format ({reason}): {clip(plain, 120)}"
-            fix = "nothing of it was stored; run it again, or use --command with a model that follows the format"
-            raise Failure("OBSERVE_REPLY_INVALID", message, fix) from None
+        items = parse(reply)
         self._store(items, episodes, before)
         report["turns"] += len(episodes)
         report["tokens"] += _tokens(prompt) + _tokens(reply)
@@ -168,14 +158,17 @@ def turn_of(episode: str, at: int) -> str:
 
 
 def parse(reply: str) -> list[Item]:
-    """The observations of a reply. If it broke off, the last observation is dropped, since it may be cut."""
+    """The observations of a reply. If it broke off, the last observation is dropped, since it may be cut.
+
+    Raises Failure OBSERVE_REPLY_INVALID.
+    """
     text = re.sub(r"(?s)<(think|thinking)>.*?</\1>|```[a-z]{0,12}", "", reply)
     # A tag within backticks is talk about the form. Bounded repetitions keep the search linear.
     tag = rf"(?i)(?<!`)<[ \t]{{0,3}}(/?)[ \t]{{0,3}}({_TAG_NAMES})\b[^<>]{{0,200}}>"
     _, *parts = re.split(tag, re.sub(r"</?[A-Za-z]{0,12}\Z", "", text))
     tags = [slash + name.lower() for slash, name in zip(parts[::3], parts[1::3], strict=True)]
     if "observations" not in tags:
-        raise NotTheFormError("it holds no <observations>")
+        raise _not_the_form(reply, "it holds no <observations>")
     opened = max(number for number, tag in enumerate(tags) if tag == "observations")  # before, it only spoke of it
     items = [
         item
@@ -185,8 +178,15 @@ def parse(reply: str) -> list[Item]:
     if tags[-1][0] != "/":
         del items[-1:]
     if not items and tags[-1] not in ("/observations", "/segment"):
-        raise NotTheFormError("it ends before the first observation")
+        raise _not_the_form(reply, "it ends before the first observation")
     return items[:200]
+
+
+def _not_the_form(reply: str, reason: str) -> Failure:
+    plain = redact(" ".join("".join(c if c.isprintable() else " " for c in reply).split()))[0]
+    message = f"the model's reply is not in the requested format ({reason}): {clip(plain, 120)}"
+    fix = "nothing of it was stored; run it again, or use --command with a model that follows the format"
+    return Failure("OBSERVE_REPLY_INVALID", message, fix)
 
 
 def _items(name: str, text: str) -> list[Item]:

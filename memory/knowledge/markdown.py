@@ -19,7 +19,7 @@ from core.files import read_file
 from memory.knowledge import TYPE_NAMES, parse_type
 
 ENDINGS = (".md", ".mdx", ".markdown")
-MAX_BYTES = 2 * 1024 * 1024  # of a file that is synced
+MAX_BYTES = 2 * 1024 * 1024  # of a file
 MAX_SECTION_CHARS = 1500  # of a section's text
 
 _KEY = re.compile(r"([A-Za-z_][\w .-]{0,60}?)[ \t]*:(?:[ \t]+(.*)|)$")
@@ -39,24 +39,16 @@ def files_below(folder: str) -> dict[str, os.stat_result]:
     return {path: status for path, status in found.items() if stat.S_ISREG(status.st_mode)}
 
 
-def read(path: str) -> tuple[str | None, bool]:
-    """The text of a file (UTF-8) with plain line ends, None if it is binary; and whether it was cut. Raises OSError."""
-    data = read_file(path, MAX_BYTES + 1)
-    is_cut = len(data) > MAX_BYTES
-    if is_cut:
-        data = data[: data.rfind(b"\n", 0, MAX_BYTES) + 1 or MAX_BYTES]
-    if b"\0" in data[:8192]:
-        return None, is_cut
-    text = data.decode("utf-8", "replace").removeprefix("\ufeff").replace("\0", "\ufffd")
-    return text.replace("\r\n", "\n").replace("\r", "\n"), is_cut
-
-
 def text_of(path: str) -> str | None:
-    """The text of a file; None if it is binary or cannot be read."""
+    """The text of a file (UTF-8) with plain line ends; None if it is binary, too large or cannot be read."""
     try:
-        return read(path)[0]
+        data = read_file(path, MAX_BYTES + 1)
     except OSError:
         return None
+    if len(data) > MAX_BYTES or b"\0" in data[:8192]:
+        return None
+    text = data.decode("utf-8", "replace").removeprefix("\ufeff").replace("\0", "\ufffd")
+    return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ def sync_folders(
     `prune` also removes the sections of folders that are gone or empty. Raises Failure KNOWLEDGE_INVALID_ARGS,
     KNOWLEDGE_NO_FOLDERS, KNOWLEDGE_BUSY, or of the store.
     """
-    known = _State().folders
+    known = _load_state()["folders"]
     folders = [os.path.realpath(os.path.expanduser(path)) for path in given]
     for folder, path in zip(folders, given, strict=True):
         if not path or not (os.path.isdir(folder) or folder in known):  # a known folder may be gone
@@ -78,27 +78,18 @@ def _state_path() -> str:
     return os.path.join(files.home(), "knowledge.json")
 
 
-class _State:
-    """The synced folders (real paths), and for each file its size and times at its last sync."""
-
-    def __init__(self) -> None:
-        self.folders: list[str] = []
-        self.stamps: dict[str, str] = {}
-        try:
-            state = json_text.loads(files.read_file(_state_path()))
-            self.folders = [str(folder) for folder in state["folders"]]
-            if state["version"] == STATE_VERSION:
-                self.stamps = dict(state["files"])
-        except OSError:
-            pass
-        except (json_text.InvalidJSON, KeyError, TypeError, ValueError):
-            with contextlib.suppress(OSError):
-                files.set_aside(_state_path())
-
-    def save(self) -> None:
-        text = json_text.dumps({"version": STATE_VERSION, "folders": self.folders, "files": self.stamps})
+def _load_state() -> dict[str, Any]:
+    """The synced `folders` (real paths), and for each of the `files` its size and times at its last sync."""
+    try:
+        state = json_text.loads(files.read_file(_state_path()))
+        stamps = dict(state["files"]) if state["version"] == STATE_VERSION else {}
+        return {"version": STATE_VERSION, "folders": [*map(str, state["folders"])], "files": stamps}
+    except OSError:
+        pass
+    except (json_text.InvalidJSON, KeyError, TypeError, ValueError):
         with contextlib.suppress(OSError):
-            files.write_whole(_state_path(), text.encode())
+            files.set_aside(_state_path())
+    return {"version": STATE_VERSION, "folders": [], "files": {}}
 
 
 class _Sync:
@@ -108,7 +99,7 @@ class _Sync:
         self.db = db
         self.now = now
         self.vectors = sqlite.load_vectors(db)
-        self.state = _State()
+        self.state = _load_state()
         self.stored_rows = documents.sections_by_file(db)
         counts = ("files", "sections", "added", "updated", "removed", "unchanged", "read")
         self.report: dict[str, Any] = dict.fromkeys(counts, 0)
@@ -118,8 +109,9 @@ class _Sync:
 
     def sync(self, folders: list[str], prune: bool, started: Progress, progress: Progress) -> None:
         """Sync the folders and save the state."""
-        self.state.folders += [path for path in folders if _printable(path) == path and path not in self.state.folders]
-        self.state.save()  # so that a sync that is killed is repeated without naming the folders
+        known = self.state["folders"]
+        known += [path for path in folders if _printable(path) == path and path not in known]
+        self._save_state()  # so that a sync that is killed is repeated without naming the folders
         found: dict[str, os.stat_result] = {}
         for folder in folders:
             below = markdown.files_below(folder)
@@ -134,17 +126,21 @@ class _Sync:
             for path, status in found.items():
                 self._sync_file(path, status)
                 progress(1)
-            for path in [path for path in {**self.stored_rows, **self.state.stamps} if path not in found]:
+            for path in [path for path in {**self.stored_rows, **self.state["files"]} if path not in found]:
                 if _is_in_any(path, self.missing):
                     self.report["sections"] += len(self.stored_rows.get(path, []))
                 elif _is_in_any(path, folders):
                     self._remove(self.stored_rows.get(path, []))
-                    self.state.stamps.pop(path, None)
-            self.state.folders = [folder for folder in self.state.folders if folder not in self.pruned]
+                    self.state["files"].pop(path, None)
+            self.state["folders"] = [folder for folder in self.state["folders"] if folder not in self.pruned]
         finally:
             with contextlib.suppress(sqlite.StoreError):  # the state must not be ahead of the store
                 documents.make_durable(self.db)
-                self.state.save()
+                self._save_state()
+
+    def _save_state(self) -> None:
+        with contextlib.suppress(OSError):
+            files.write_whole(_state_path(), json_text.dumps(self.state).encode())
 
     def _skip(self, path: str, reason: str) -> None:
         """Report a file that was skipped or cut."""
@@ -163,26 +159,18 @@ class _Sync:
         """Store the changed sections of a file, unless its size and times are as before."""
         stamp = f"{status.st_size}:{status.st_mtime_ns}:{status.st_ctime_ns}"
         rows = self.stored_rows.get(path, [])
-        if rows and self.state.stamps.get(path) == stamp:
+        if rows and self.state["files"].get(path) == stamp:
             self.report["unchanged"] += len(rows)
             self.report["sections"] += len(rows)
             return
-        if _printable(path) != path:
-            self._skip(path, "its path contains a secret: nothing was read")
-            return
-        try:
-            text, is_cut = markdown.read(path)
-        except OSError as error:  # its sections stay; a vanished file is left to the next sync
-            self._skip(path, f"cannot be read: {error.strerror}")
+        text = markdown.text_of(path) if _printable(path) == path else None
+        if text is None:  # its sections stay
+            self._skip(path, "not a text of at most 2 MiB, or with a secret in its path: nothing was read")
             self.report["sections"] += len(rows)
             return
         self.report["read"] += 1
-        if text is None:
-            self._skip(path, "a binary file: nothing was read")
-        elif is_cut:
-            self._skip(path, f"larger than {markdown.MAX_BYTES >> 20} MiB: only its beginning was read")
-        self._store(self._sections(text or "", path, status), rows)
-        self.state.stamps[path] = "" if is_cut else stamp  # read again, so that it is reported again
+        self._store(self._sections(text, path, status), rows)
+        self.state["files"][path] = stamp
 
     def _sections(self, text: str, path: str, status: os.stat_result) -> list[Document]:
         """The documents of a file. The file is redacted as a whole: half a secret is not recognised."""

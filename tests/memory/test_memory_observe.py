@@ -11,8 +11,9 @@ from claude_transcript import SESSION, Transcript
 from conftest import JOELCLAW, Run, clean_environment
 from test_model_command import script
 
+from core.errors import Failure
 from memory import observe
-from memory.observe import NotTheFormError, parse, prompt_of, turn_of
+from memory.observe import parse, prompt_of, turn_of
 
 FORM = """\
 <observations><segment>
@@ -314,7 +315,7 @@ def test_strict_and_loose_forms_are_read(loose: str) -> None:
     "<observations>\n<segment>\n<narr", "<observations><segment><facts>\n- The gateway re", "\0\ufffd<>" * 100,
 ])  # fmt: skip
 def test_other_replies_are_refused(other: str) -> None:
-    with pytest.raises(NotTheFormError):
+    with pytest.raises(Failure):
         parse(other)
 
 
