@@ -110,32 +110,24 @@ def host() -> str:
     return name.removesuffix(".localdomain").removesuffix(".local")
 
 
-def append(db: apsw.Connection, events: Sequence[Event], *, debug_limit: int = 12) -> int:
-    """Store events, in the caller's transaction or in one of its own. Returns how many were stored.
+def append(db: apsw.Connection, events: Sequence[Event], *, debug_limit: int = 12) -> list[str]:
+    """Store events, in the caller's transaction or in one of its own. Returns "" for each that was stored, or why not.
 
-    Not stored are events whose id is known, and more than `debug_limit` debug events of the same source, component and
-    action within 60 seconds, unless they matter (`_matters`).
+    DUPLICATE: the id is known. NOISE: more than `debug_limit` debug events of the same source, component and action
+    came within 60 seconds, and none that matters (`_matters`).
     """
     from core.store import sqlite
 
     if not db.in_transaction:
         with sqlite.transaction(db):
             return append(db, events, debug_limit=debug_limit)
-    stored = 0
+    reasons = []
     for event in events:
         try:
-            stored += not _append(db, event, debug_limit)
-        except (ValueError, TypeError, ArithmeticError, AttributeError, LookupError):
-            pass  # another program wrote this event to the spool; it must not keep back the others
-    return stored
-
-
-def append_one(db: apsw.Connection, event: Event, *, debug_limit: int = 12) -> str:
-    """Store an event in a transaction of its own. Returns why it was not stored (DUPLICATE, NOISE), "" if it was."""
-    from core.store import sqlite
-
-    with sqlite.transaction(db):
-        return _append(db, event, debug_limit)
+            reasons.append(_append(db, event, debug_limit))
+        except (ValueError, TypeError, ArithmeticError, AttributeError, LookupError) as fault:
+            reasons.append(str(fault))  # another program wrote it to the spool; it must not keep back the others
+    return reasons
 
 
 def spool(events: Sequence[Event]) -> bool:

@@ -113,18 +113,11 @@ def follow(current_query: Callable[[], EventQuery], limit: int) -> Iterator[list
 
 def event_row(event: Event) -> dict[str, Any]:
     """An event as `list`, `search` and `--follow` print it."""
+    same = ("sessionId", "systemId", "level", "source", "component", "action", "success", "duration_ms", "error")
     return {
         "id": event["id"],
         "ts": clock.iso(event["timestamp"]),
-        "sessionId": event["sessionId"],
-        "systemId": event["systemId"],
-        "level": event["level"],
-        "source": event["source"],
-        "component": event["component"],
-        "action": event["action"],
-        "success": event["success"],
-        "duration_ms": event.get("duration_ms"),
-        "error": event.get("error"),
+        **{name: event.get(name) for name in same},
         "metadata_keys": list(event["metadata"]),
         "metadata": event["metadata"],
     }

@@ -107,7 +107,7 @@ def otel_emit(options: Mapping[str, Any]) -> Answer:
             'name it, as in `joelclaw otel emit compaction.before`, or pass {"action": "compaction.before"} on stdin',
         )
     db = sqlite.open_writing(busy_ms=log.BUSY_MS, durable=False)
-    reason = log.append_one(db, event)
+    (reason,) = log.append(db, [event])
     outcome: dict[str, Any] = {"stored": not reason, "eventId": event["id"]}
     if reason:
         outcome |= {"dropped": True, "dropReason": reason}

@@ -34,7 +34,7 @@ def seeded(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
                      system="m1", now=NOW_MS - 30 * HOUR, id="old"),
     ]  # fmt: skip
     db = sqlite.open_writing(busy_ms=1000, durable=False)
-    assert log.append(db, events, debug_limit=12) == len(events)
+    assert log.append(db, events, debug_limit=12) == [""] * len(events)
     db.close()
     return home
 
