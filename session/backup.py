@@ -4,7 +4,6 @@ import gzip
 import io
 import json
 import os
-import re
 import shlex
 import shutil
 import tarfile
@@ -12,7 +11,6 @@ import time
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from glob import escape, glob
 from typing import IO, Any
 
 from core import VERSION, clock, files
@@ -93,22 +91,6 @@ def is_kept(name: str) -> bool:
     return not is_momentary and (".work" not in parts or "observe-waiting" in parts)
 
 
-def leftovers(path: str = "") -> list[str]:
-    """What killed backups and restores left next to `path`, or next to this home."""
-    place = path or os.path.realpath(files.home())
-    form = re.compile(re.escape(place) + r"\.\w+\.(\d+)\.\d+\.tmp")
-    matches = (form.fullmatch(found) for found in sorted(glob(escape(place) + ".*.tmp")))
-    return [match[0] for match in matches if match and not _is_running(int(match[1]))]
-
-
-def sweep(path: str = "") -> int:
-    """Remove `leftovers`; returns how many."""
-    found = leftovers(path)
-    for left in found:
-        shutil.rmtree(left, ignore_errors=True)
-    return len(found)
-
-
 def lost_store(db: sqlite.apsw.Connection | None) -> Failure | None:
     """STORE_LOST, with the ways to recover, if the store is missing or empty in a home with sessions, or was so.
 
@@ -126,9 +108,8 @@ def lost_store(db: sqlite.apsw.Connection | None) -> Failure | None:
 
 @contextmanager
 def _work_folder(path: str, kind: str) -> Iterator[str]:
-    """A temporary folder next to `path`; leftovers of killed processes there are removed."""
+    """A temporary folder next to `path`."""
     files.private_folder(os.path.dirname(path))
-    sweep(path)
     folder = files.private_folder(f"{path}.{kind}.{os.getpid()}.{time.monotonic_ns()}.tmp")
     try:
         yield folder
@@ -257,17 +238,6 @@ def _replace(staging: str, target: str) -> list[str]:
 def _shown_counts(counts: dict[str, int]) -> dict[str, int]:
     shown = {"document": "memories", "event": "events", "session": "sessions", "call": "toolCalls"}
     return {name: counts[table] for table, name in shown.items() if table in counts}
-
-
-def _is_running(process: int) -> bool:
-    """Whether a process with this id runs, perhaps as another user."""
-    try:
-        os.kill(process, 0)
-    except (ProcessLookupError, OverflowError):
-        return False
-    except PermissionError:
-        pass
-    return True
 
 
 def _damaged(what: str) -> Failure:

@@ -243,7 +243,7 @@ def check_home(examination: Examination) -> Iterator[Finding]:
     damaged = [] if fault else [path for path in files.entries(home) if files.SET_ASIDE in os.path.basename(path)]
     for severity, code, paths, text, fix in (
         (warning, "MODES_OPEN", readable, "others can read {}", "joelclaw doctor --fix"),
-        (note, "STALE_FILES", leftovers + backup.leftovers(), "killed processes left {}", "joelclaw doctor --fix"),
+        (note, "STALE_FILES", leftovers, "killed processes left {}", "joelclaw doctor --fix"),
         (note, "FILES_SET_ASIDE", damaged, "{} could not be read and were set aside", "look at them, then delete them"),
     ):
         if paths:
@@ -401,7 +401,7 @@ def _repair(examination: Examination) -> list[Finding]:
     home = files.home()
     of_home: dict[str, Callable[[], str]] = {
         "MODES_OPEN": lambda: f"{len(files.close_all(home))} files and folders are now readable only by you",
-        "STALE_FILES": lambda: f"{files.sweep_temporary(home) + backup.sweep()} leftovers were deleted",
+        "STALE_FILES": lambda: f"{files.sweep_temporary(home)} leftovers were deleted",
     }
     for code, repair in of_home.items():
         if any(finding.code == code for finding in examination.findings):

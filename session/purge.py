@@ -21,7 +21,7 @@ from core.store.sqlite import COLLECTION_SHIFT, COLLECTIONS, apsw
 from memory import curate
 from otel import log
 from recall.vectors import document_vector
-from session import backup, known_sessions
+from session import known_sessions
 from session.known_states import hide_state, remove_state, session_of, updated_at
 from session.reactions import daily_log
 from session.state import state_lock
@@ -53,7 +53,6 @@ class Purge:
         self._criteria = _by_ids(self._db, ids) if ids else _by_filters(self._db, filters)
         self._selection = deletion.select(self._db, self._criteria)
         self._sweep = _Sweep(self._criteria, self._selection, config, bar, dry=True)
-        self._leftovers = backup.leftovers()
         if not store_file.is_owed(self._db) and not any(self._counts().values()):
             raise Failure("PURGE_NOTHING", "nothing matches", "look with joelclaw recall or joelclaw memory stats")
 
@@ -70,13 +69,12 @@ class Purge:
             holds = self._criteria.holds
             self._sweep.named_only.update(name for path, name in _home_files() if holds(name, _read(path)))
         store_file.wipe(self._db)
-        backup.sweep()
         return self.result(done=True)
 
     def result(self, *, done: bool) -> dict[str, Any]:
         """The numbers, the files that stay, and a note on text that was not searched."""
         most = 50  # ids, sessions and transcripts in the answer
-        old_homes = sorted(glob(escape(os.path.realpath(files.home())) + ".before-restore-*"))
+        old_homes = sorted(glob(escape(os.path.realpath(files.home())) + ".*"))  # also what a killed restore left
         touched = {*self._selection.touched, *self._selection.sessions}
         named = {path for session in touched for path in sessions.transcripts_naming(self._db, session)}
         transcripts = sorted(filter(None, map(sources.existing, named)))
@@ -107,7 +105,7 @@ class Purge:
             "namesAndPlans": len(found["plans"]) + len(found["names"]) + len(found["carries"]),
             "logSections": sweep.log_sections,
             "states": sorted(sweep.states),
-            "filesDeleted": [*sorted(sweep.files_deleted), *self._leftovers],
+            "filesDeleted": sorted(sweep.files_deleted),
         }
 
 
