@@ -121,7 +121,7 @@ def rest(transcript: Transcript, environment: dict[str, str]) -> None:
     home = Path(environment["JOELCLAW_HOME"])
     waiting = home / "sessions" / ".work" / "observe-waiting" / transcript.session
     while True:
-        while files.is_locked(str(home / "cache" / "observe-1.lock")):
+        while files.is_locked(str(home / "cache" / "observe.lock")):
             time.sleep(0.01)
         if not waiting.exists():
             return

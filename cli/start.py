@@ -183,7 +183,7 @@ def background_job(job: str) -> Answer:
     """Do the work of a background job."""
     from core import background, config
 
-    holds_lock = background.obey_limit()
+    background.obey_limit()
     if job == "observe":  # in the home folder, so that no repository can choose the model or its settings
         os.environ["JOELCLAW_HOME"] = files.private_folder(files.home())
         os.chdir(os.environ["JOELCLAW_HOME"])
@@ -194,7 +194,7 @@ def background_job(job: str) -> Answer:
         return Answer(compaction.notify(settings))
     from session import observe_job
 
-    return Answer(observe_job.observe_next(settings, has_limit=holds_lock))
+    return Answer(observe_job.observe_next(settings))
 
 
 # Reports

@@ -1,8 +1,8 @@
 """Observes sessions: archives the transcript, lets the user's model write observations, and records events.
 
 A hook that sees a compaction or the end of a session leaves a file in `sessions/.work/observe-waiting/` and starts a
-background job, unless MAX_JOBS run. A job takes the session that has waited longest, and starts the next job when it is
-done. So each session is observed once after its last event, by one process at a time. Hot path: `is_on`, `enqueue`.
+background job, unless one runs. The job takes the session that has waited longest, and starts the next job when it is
+done. So each session is observed once after its last event, and one at a time. Hot path: `is_on`, `enqueue`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import time
 
 from core import TYPE_CHECKING, background, clock, files
 from core.errors import Failure
-from session.state import stored_id, work_folder, work_lock
+from session.state import stored_id, work_folder
 
 if TYPE_CHECKING:
     from typing import Any, Literal
@@ -25,10 +25,8 @@ if TYPE_CHECKING:
     Trigger = Literal["compaction", "session-end", "command"]
     """Why a session is observed; `command`: the user asked for it."""
 
-MAX_JOBS = 2  # models that work at the same time in the background
 LIMIT_S = 360  # a run of `Observer` takes 300 s at most; the rest is for the archive and the end of the command
-LOCK = "observe"
-WAITING = "observe-waiting"
+LOCK = "observe"  # of the job
 
 
 def is_on(config: Config) -> bool:
@@ -44,13 +42,11 @@ def session_name(session: str) -> str:
 def enqueue(session: str, trigger: Trigger, *, agent: str, transcript: str) -> None:
     """Let a session be observed in the background. Call it only if `is_on`."""
     name = session_name(session)
-    path = os.path.join(work_folder(), WAITING, files.safe_name(name))
-    files.touch_private(path)
     lines = (name, trigger, agent, os.path.abspath(transcript) if transcript else "")
-    with open(files.open_file(path, os.O_WRONLY | os.O_TRUNC), "wb") as file:
-        file.write("\n".join(lines).encode("utf-8", "replace"))
-    if not files.is_locked(work_lock(name, LOCK)):  # otherwise the job that observes it goes on with this
-        _start_job()
+    files.write_whole(
+        os.path.join(_waiting_folder(), files.safe_name(name)), "\n".join(lines).encode("utf-8", "replace")
+    )
+    _start_job()
 
 
 def observe(config: Config, model: Model, session: str, transcript: str) -> dict[str, Any]:
@@ -59,35 +55,31 @@ def observe(config: Config, model: Model, session: str, transcript: str) -> dict
     Raises Failure: OBSERVE_*, MODEL_*, SESSION_NOT_FOUND.
     """
     try:
-        with files.FileLock(work_lock(session, LOCK), 0):
+        with files.FileLock(background.job_file(LOCK, ".lock"), 0):
             return _observe(config, model, session, "command", "", transcript)
     except files.LockTimeout:
         fix = "wait for it; the next run continues from there"
-        raise Failure("OBSERVE_BUSY", "another process is observing this session", fix) from None
+        raise Failure("OBSERVE_BUSY", "another process is observing a session", fix) from None
 
 
-def observe_next(config: Config, *, has_limit: bool) -> dict[str, Any]:
+def observe_next(config: Config) -> dict[str, Any]:
     """In a background job: observe the session that has waited longest, and start a job for the next."""
     from core.command import model_from_config
     from core.store import sources
 
-    model = model_from_config(config) if is_on(config) else None
+    waiting, model = _waiting_files(), model_from_config(config) if is_on(config) else None
     if model is None:  # it was switched off in the meantime
-        files.remove(*_waiting_files())
-    taken = _take() if model is not None else None
-    if model is None or taken is None:
+        files.remove(*waiting)
+    if model is None or not waiting:
         return {"session": None}
-    if has_limit:
-        import signal
-
-        signal.alarm(LIMIT_S)
-    (session, trigger, agent, transcript), lock = taken
+    data = files.read_file(waiting[0])
+    os.unlink(waiting[0])  # an event from here on lets the session be observed once more
+    session, trigger, agent, transcript = data.decode().split("\n", 3)
     try:
         return _observe(config, model, session, trigger, agent, transcript if sources.existing(transcript) else "")
     finally:
-        lock.__exit__(None, None, None)
         background.release_lock()
-        if not all(files.is_locked(_lock_of(path)) for path in _waiting_files()):
+        if _waiting_files():
             _start_job()
 
 
@@ -152,40 +144,19 @@ def _archive(
 
 
 def _start_job() -> None:
-    """Start a job unless MAX_JOBS run."""
-    locks = [os.path.join(files.home(), "cache", f"observe-{number}.lock") for number in range(1, MAX_JOBS + 1)]
-    background.start(["background", "observe"], LIMIT_S, *locks)
+    """Start a job unless one runs."""
+    background.start(["background", "observe"], LIMIT_S, background.job_file(LOCK, ".lock"))
 
 
-def _take() -> tuple[list[str], files.FileLock] | None:
-    """The session that has waited longest and is not being observed, with its lock, which is held."""
-    for path in _waiting_files():
-        lock = files.FileLock(_lock_of(path), 0.05)  # long enough for another process that only looks at the lock
-        try:
-            lock.__enter__()
-        except files.LockTimeout:
-            continue
-        try:
-            lines = files.read_file(path).decode("utf-8", "replace").split("\n", 3)
-            if any(lines):  # otherwise it is just being written
-                os.unlink(path)  # an event from here on lets the session be observed once more
-            if len(lines) == 4:
-                return lines, lock
-        except OSError:  # another process took it
-            pass
-        lock.__exit__(None, None, None)
-    return None
-
-
-def _lock_of(path: str) -> str:
-    return os.path.join(work_folder(), LOCK, os.path.basename(path))
+def _waiting_folder() -> str:
+    return os.path.join(work_folder(), "observe-waiting")
 
 
 def _waiting_files() -> list[str]:
     """The files of the waiting sessions, the oldest first."""
     try:
-        with os.scandir(os.path.join(work_folder(), WAITING)) as entries:
-            files_by_time = [(entry.stat().st_mtime_ns, entry.path) for entry in entries if entry.stat().st_size]
+        with os.scandir(_waiting_folder()) as entries:
+            by_time = [(entry.stat().st_mtime_ns, entry.path) for entry in entries if not entry.path.endswith(".tmp")]
     except OSError:
         return []
-    return [path for _, path in sorted(files_by_time)]
+    return [path for _, path in sorted(by_time)]

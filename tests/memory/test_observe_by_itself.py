@@ -18,7 +18,6 @@ from test_memory_observe_faults import children
 from test_model_command import FAMILY, pids, runs, script, until
 
 from core import files
-from session.observe_job import MAX_JOBS
 
 pytestmark = pytest.mark.spawned
 
@@ -84,19 +83,14 @@ def waiting(home: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir()) if folder.exists() else []
 
 
-def place(home: Path, number: int = 1) -> Path:
+def lock_of(home: Path) -> Path:
     """The lock of a job."""
-    return home / "cache" / f"observe-{number}.lock"
-
-
-def lock_of(home: Path, session: str = SESSION) -> Path:
-    return home / "sessions" / ".work" / "observe" / session
+    return home / "cache" / "observe.lock"
 
 
 def over(home: Path) -> None:
     """Wait until none waits and no job runs."""
-    places = [str(place(home, number + 1)) for number in range(MAX_JOBS)]
-    until(lambda: not waiting(home) and not any(map(files.is_locked, places)))
+    until(lambda: not waiting(home) and not files.is_locked(str(lock_of(home))))
 
 
 def events(run: Run, *actions: str) -> list[dict[str, Any]]:
@@ -148,8 +142,7 @@ def test_a_second_compaction_starts_no_model_and_the_rest_is_observed_next(
     until(lambda: any(started.iterdir()))
     transcript.user("The outbox is swept each night.")
     compaction(run, transcript.path)
-    assert all(files.is_locked(str(path)) for path in (place(home), lock_of(home)))
-    assert not place(home, 2).exists(), "no second job"
+    assert files.is_locked(str(lock_of(home)))
     go.touch()
     over(home)
     assert sorted(path.suffix for path in started.iterdir()) == [".saw-1", ".saw-1"], "one after the other"
@@ -166,7 +159,7 @@ def test_without_a_model_nothing_is_started(
     for name in ("PreCompact", "SessionEnd"):
         run("hook", "claude", stdin=payload(name, transcript.path), env=variables.get(why))
     assert waiting(home) == []
-    assert not place(home).exists() and not lock_of(home).exists()
+    assert not lock_of(home).exists()
     assert model.prompts == [] and events(run, "started", "completed", "failed", "unchanged") == []
     assert run("hook", "claude", stdin=payload("PreCompact", transcript.path), cwd=tmp_path).err == ""
 
@@ -191,7 +184,7 @@ def test_a_killed_job_blocks_nothing(
     assert len(stored(home)) == 4
 
 
-def test_twenty_sessions_that_end_at_once_let_two_models_work(run: Run, home: Path, tmp_path: Path) -> None:
+def test_twenty_sessions_that_end_at_once_are_observed_in_turn(run: Run, home: Path, tmp_path: Path) -> None:
     started, go = tmp_path / "told", tmp_path / "go"
     started.mkdir()
     settings(home, script(tmp_path / "holds.py", HOLDS + "print('<observations></observations>')") + f" {started} {go}")
@@ -202,13 +195,13 @@ def test_twenty_sessions_that_end_at_once_let_two_models_work(run: Run, home: Pa
         transcript.write({**transcript.entry("user", f"Let gateway {name} retry."), "uuid": name, "sessionId": name})
         ends.append(payload("SessionEnd", transcript.path, name))
     at_once(home, ends)
-    until(lambda: any(path.suffix == f".saw-{MAX_JOBS}" for path in started.iterdir()))
-    assert len(waiting(home)) == len(names) - MAX_JOBS
+    until(lambda: any(started.iterdir()))
+    assert len(waiting(home)) == len(names) - 1
     go.touch()
     over(home)
     saw = [int(path.suffix.removeprefix(".saw-")) for path in started.iterdir() if path.suffix]
     assert len(saw) == len(names), events(run, "unchanged", "failed")
-    assert max(saw) == MAX_JOBS
+    assert max(saw) == 1
     completed = sorted(event["sessionId"] for event in events(run, "completed"))
     assert completed == names, events(run, "started", "unchanged", "failed")
 
