@@ -240,15 +240,14 @@ def transcript_facts(path: str, agent: str) -> tuple[str, int | None]:
     try:
         with sources.open_source(path) as source:
             while lines := read_lines(source, offset, 1024 * 1024):
-                # The first lines say in which folder the session began; any other line counts only with a mark.
-                first = 100 if offset == 0 else 0
                 offset = lines[-1][1]
-                for number, (line, _) in enumerate(lines):
-                    if number < first or any(mark in line for mark in client.context_marks):
-                        for entry in client.entries(parsed(line) or {}):
-                            if entry.folder and not folder and os.path.isdir(entry.folder):
-                                folder = entry.folder
-                            compactions += entry.kind == "compaction"
+                for line, _ in lines:
+                    # The first lines say in which folder the session began; any other line counts only with a mark.
+                    if not folder or any(mark in line for mark in client.context_marks):
+                        entries = client.entries(parsed(line) or {})
+                        folders = (entry.folder for entry in entries if os.path.isdir(entry.folder))
+                        folder = folder or next(folders, "")
+                        compactions += sum(entry.kind == "compaction" for entry in entries)
     except OSError:
         pass
     return folder, compactions

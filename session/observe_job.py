@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     """Why a session is observed; `command`: the user asked for it."""
 
 LIMIT_S = 360  # a run of `Observer` takes 300 s at most; the rest is for the archive and the end of the command
-LOCK = "observe"  # of the job
 
 
 def is_on(config: Config) -> bool:
@@ -43,9 +42,8 @@ def enqueue(session: str, trigger: Trigger, *, agent: str, transcript: str) -> N
     """Let a session be observed in the background. Call it only if `is_on`."""
     name = session_name(session)
     lines = (name, trigger, agent, os.path.abspath(transcript) if transcript else "")
-    files.write_whole(
-        os.path.join(_waiting_folder(), files.safe_name(name)), "\n".join(lines).encode("utf-8", "replace")
-    )
+    path = os.path.join(_waiting_folder(), files.safe_name(name))
+    files.write_whole(path, "\n".join(lines).encode("utf-8", "replace"))
     _start_job()
 
 
@@ -55,7 +53,7 @@ def observe(config: Config, model: Model, session: str, transcript: str) -> dict
     Raises Failure: OBSERVE_*, MODEL_*, SESSION_NOT_FOUND.
     """
     try:
-        with files.FileLock(background.job_file(LOCK, ".lock"), 0):
+        with files.FileLock(_lock(), 0):
             return _observe(config, model, session, "command", "", transcript)
     except files.LockTimeout:
         fix = "wait for it; the next run continues from there"
@@ -145,7 +143,12 @@ def _archive(
 
 def _start_job() -> None:
     """Start a job unless one runs."""
-    background.start(["background", "observe"], LIMIT_S, background.job_file(LOCK, ".lock"))
+    background.start(["background", "observe"], LIMIT_S, _lock())
+
+
+def _lock() -> str:
+    """The path of the lock that the job, or `memory observe`, holds."""
+    return os.path.join(files.home(), "cache", "observe.lock")
 
 
 def _waiting_folder() -> str:

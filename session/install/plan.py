@@ -142,9 +142,8 @@ class Plan:
 
     def _hook_notes(self) -> list[str]:
         path = "`joelclaw` must be on the PATH of everyone who uses this project; without it, the hooks do nothing"
-        check = "to check: use the client, then run `joelclaw doctor`"
         of_project = [path] if self.project else []
-        return [self.client.applies, *self.client.notes(project=self.project), *of_project, check]
+        return [self.client.applies, *self.client.notes(project=self.project), *of_project]
 
     def _other_server(self) -> str:
         return f"the MCP server `joelclaw` in {self.path} was not added by joelclaw, or was edited; it stays unchanged"
