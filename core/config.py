@@ -57,8 +57,7 @@ class Setting:
         bounds = f"from {self.low:.12g} to {self.high:.12g}"
         kinds = {str: "text", bool: "true or false", int: f"a whole number {bounds}", float: f"a number {bounds}"}
         allowed = f"one of {', '.join(self.choices)}" if self.choices else kinds[kind]
-        shown = "a list, a table, a date or a number that is too long" if given is None else repr(given)
-        message = f"{source}: {name} is {shown}, which is not {allowed}"
+        message = f"{source}: {name} is {given!r}, which is not {allowed}"
         raise Failure("CONFIG_INVALID", message, f"set {name} to {allowed}")
 
 

@@ -163,12 +163,12 @@ def _send_to(db: apsw.Connection, cursor: Cursor, sender: "Sender") -> dict[str,
     name = {"logs": "BLRP", "traces": "BSP"}.get(cursor.signal, "")
     wanted = _variable(f"OTEL_{name}_MAX_EXPORT_BATCH_SIZE")
     size = max(1, min(int(wanted), 10_000)) if wanted.isdecimal() else 512  # the SDK's default
-    most_bytes = 1_000_000  # receivers accept a few megabytes
     while not error:
-        batch, last = events.next_batch(db, cursor.reached, upto, size, most_bytes)
+        batch = events.stored_after(db, cursor.reached, upto=upto, most=size)
         if not batch:
             break
-        count, error, is_refused = sender.send(batch)
+        last = batch[-1][0]
+        count, error, is_refused = sender.send([event for _, event in batch])
         if is_refused and len(batch) > 1:
             size, error = len(batch) // 2, ""
             continue

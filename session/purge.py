@@ -127,7 +127,7 @@ def _by_filters(db: apsw.Connection, filters: Mapping[str, str]) -> Criteria:
         if failure.code != known_sessions.NOT_FOUND:
             raise
     live = [known.id for known in known_sessions.known_sessions(db) if name and project.same(name, known.project)]
-    phrases = (filters["match"],) if filters["match"] else ()
+    phrases = (deletion.folded(filters["match"]),) if filters["match"] else ()
     day = clock.local_period(filters["before"]) if filters["before"] else None
     before = day[0] if day else None
     return Criteria(session=session, project=name, live=frozenset(live), before=before, phrases=phrases)

@@ -7,7 +7,6 @@ purged memory and the number of a tool call stay, so that reading the transcript
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, NamedTuple
 from unicodedata import normalize
 
@@ -36,7 +35,7 @@ class Criteria:
     before: int | None = None
     """ms since the epoch, exclusive."""
     phrases: tuple[str, ...] = ()
-    """A row must hold any of these texts. With ids: the lines of the documents, which are also purged if quoted."""
+    """`folded`: a row must hold any of them. With ids: the lines of the documents, which are also purged if quoted."""
 
     @property
     def has_ids(self) -> bool:
@@ -51,11 +50,7 @@ class Criteria:
     def holds(self, *texts: object) -> bool:
         """If one of the texts contains one of the phrases, in any case, Unicode form or JSON escape."""
         readable = [folded(text) for text in texts if isinstance(text, str) and text] if self.phrases else []
-        return any(phrase in text for phrase in self._folded_phrases for text in readable)
-
-    @cached_property
-    def _folded_phrases(self) -> list[str]:
-        return [folded(phrase) for phrase in self.phrases]
+        return any(phrase in text for phrase in self.phrases for text in readable)
 
 
 @dataclass
@@ -98,7 +93,7 @@ def folded(text: str) -> str:
 
 def quotable(texts: Iterable[str], shortest: int = 24) -> tuple[str, ...]:
     """The lines of texts that are long enough to be looked for elsewhere: shorter ones occur there by chance."""
-    lines = {" ".join(line.split()) for text in texts for line in text.splitlines()}
+    lines = {folded(line) for text in texts for line in text.splitlines()}
     return tuple(sorted(line for line in lines if len(line) >= shortest))
 
 

@@ -265,12 +265,6 @@ def sections_by_file(db: apsw.Connection) -> dict[str, list[int]]:
     return sections
 
 
-def make_durable(db: apsw.Connection) -> None:
-    """Make everything that was committed survive a power cut: a durable commit waits for the whole log."""
-    version = int(db.execute("PRAGMA user_version").get)
-    db.execute(f"PRAGMA synchronous = FULL; BEGIN IMMEDIATE; PRAGMA user_version = {version}; COMMIT")
-
-
 def has_signatures(db: apsw.Connection) -> bool:
     """Whether the store has the table of vector signatures."""
     return bool(db.execute("SELECT count(*) FROM sqlite_schema WHERE name = 'signature'").get)

@@ -109,19 +109,6 @@ def save_cursor(db: apsw.Connection, cursor: dict[str, Any]) -> None:
     db.execute(f"INSERT OR REPLACE INTO export_cursor {columns}", tuple(cursor.values()))
 
 
-def next_batch(db: apsw.Connection, after: int, upto: int, most: int, most_bytes: int) -> tuple[list[Event], int]:
-    """The next events after number `after`, at most `most` or about `most_bytes`, and the number of the last."""
-    kept: list[Event] = []
-    size = 0
-    for number, event in stored_after(db, after, upto=upto, most=most):
-        size += 400 + len(event.get("error", "")) + len(json_text.dumps(event["metadata"]))
-        if size > most_bytes and kept:
-            break
-        kept.append(event)
-        after = number
-    return kept, after
-
-
 def of_session(db: apsw.Connection, session: str) -> list[dict[str, Any]]:
     """The events of a session above debug level, oldest first."""
     sql = (

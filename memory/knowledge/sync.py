@@ -134,9 +134,7 @@ class _Sync:
                     self.state["files"].pop(path, None)
             self.state["folders"] = [folder for folder in self.state["folders"] if folder not in self.pruned]
         finally:
-            with contextlib.suppress(sqlite.StoreError):  # the state must not be ahead of the store
-                documents.make_durable(self.db)
-                self._save_state()
+            self._save_state()
 
     def _save_state(self) -> None:
         with contextlib.suppress(OSError):
