@@ -74,7 +74,7 @@ _ANCHORS = frozenset(
     "|sshpass|rdesktop|evil-winrm|netexec|nxc |useradd|usermod|mysql|mariadb|7z|sqlcmd|bcp |zip |ipmitool|mosquitto"
     "|plink|pscp|xfreerdp|wlfreerdp|redis-cli|ldap|snmp|openssl|ssh-keygen|curl|http |https |smbclient|etcdctl|creds"
     "|wpa_passphrase|rabbitmqctl|samba-tool|isakmp|psexec|::set-output|::save-state|::add-mask|<<<|cryptsetup|kinit"
-    "|assword|impacket-|securestring|keyvault|vault | TRUE | FALSE "
+    "|assword|impacket-|securestring|keyvault|vault |sqlplus|rclone | TRUE | FALSE "
     .split("|")
 ).union(NAME_PARTS, " ".join(FORMS.values()).split(), _ESCAPES, _ENCODED, ["creds", "login"])  # fmt: skip
 """Every text with a secret that no random token, no URL and no login shows contains one of these, or of `_PHRASES`."""
@@ -84,6 +84,8 @@ _PHRASES = tuple(
     "log in|logged in|logging in|sign in|admin user|recovery code|backup code|net use|op read |mc alias|sudo -s|env add"
     .split("|")
 )  # fmt: skip
+BEFORE_PASSWORDS = (" / ", " -p", " -P", " -w", " -v", " /u", " //")
+"""What precedes a password that looks like one: a user's name, or an option of any program."""
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyz ,.;()")
 """Lines of nothing but plain words and a little punctuation announce no secret."""
 _PRINTERS = (
@@ -204,9 +206,10 @@ class Clues:
             anchors.add("://")
         if any(len(word) >= 66 and "0x" in word for word in numbered):
             anchors.add("0x")
-        parts = text.split(" / ")[1:] if " / " in text else ()
-        if any(_may_be_password(part[:42].lstrip(" ").partition(" ")[0]) for part in parts):
-            anchors.add(" / ")
+        for sign in filter(text.__contains__, BEFORE_PASSWORDS):
+            words_behind = (word for part in text.split(sign)[1:] for word in part[:60].split(" ")[:2])
+            if any(_may_be_password(word.strip("='\"")) for word in words_behind):
+                anchors.add(sign)
         self.tokens = [word for word in numbered if len(word) >= MIN_TOKEN and word.lower() != word != word.upper()]
         self.logins = {word for word in numbered if ":" in word[:-6] and _may_be_login(word)}
         self.anchors = set() if _are_among_plain(lower, anchors) else anchors
@@ -275,7 +278,7 @@ def _find_plain(text: str, clues: Clues) -> list[Span]:
     assigned, others = assignments.find_names(text, lower, clues.anchors)
     return [
         *tokens.find_formed(text, clues),
-        *commands.find_in_commands(text, lower),
+        *commands.find_in_commands(text, lower, clues.anchors),
         *assignments.find_assigned(text, assigned),
         *prose.find_in_prose(text, lower, others, clues),
         *structured.find_structured(text, lower, sorted(assigned + others)),

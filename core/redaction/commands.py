@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from core import TYPE_CHECKING, shell_command
 from core.names import is_file
-from core.redaction import ANNOUNCING, Span, compiled
+from core.redaction import ANNOUNCING, BEFORE_PASSWORDS, Span, compiled
 from core.redaction.assignments import family, is_described
-from core.redaction.tokens import is_made_up, is_placeholder
+from core.redaction.tokens import DIGITS, is_made_up, is_placeholder
 
 if TYPE_CHECKING:
     import re
@@ -57,6 +57,11 @@ _PROGRAMS = (
      rf"(?:add_user|change_password|user (?:create|add|setpassword))[ \t]+\S{{1,64}}[ \t]+{_VALUE}"),
     ("radius-server|snmp-server|isakmp", "",
      rf"(?:key|community) (?:\d )?(?=\S*[\d!#$%&*+@]|\S+ address){_VALUE}"),
+    ("vault ", "", r"(?:login|unseal)[ \t]+(?![A-Za-z]+(?:\s|$))([\w.+/-]{16,}=*)(?![^\s\"'`])"),
+    ("rclone ", "", rf"obscure[ \t]+{_VALUE}"),
+    ("sqlplus", "", r"[\w.$-]{1,64}/([^\s@\"'/]{3,128})@"),
+    ("curl", "", r"(?:-b|--cookie)[ \t=]*[\"']?(?:[^\s;=]{1,60}=[^\s;]{0,200};[ \t]?){0,8}"
+     r"[\w.-]{0,40}?(?i:sess|sid|auth|token)\w{0,40}=([^\s;\"'`$\\]{6,4096})"),
     ("impacket-|secretsdump|psexec", "", r"[\w.-]{1,64}/[\w.$-]{1,64}:[\"']?([^\s@\"'/]{3,128})[\"']?@"),
     ("terraform |tofu ", "key|token",
      rf"import[ \t]+{_NAME}\S*[ \t]+([0-9a-f]{{8}}-(?:[0-9a-f]{{4}}-){{3}}[0-9a-f]{{12}})"),
@@ -65,6 +70,8 @@ _PROGRAMS = (
      rf"(?![\"']?(?:\d{{1,7}}(?:ms|[smhd])?|true|false|yes|no|on|off)(?:[\"']|\s|\Z)){_VALUE}"),
 )  # fmt: skip
 """(how the program begins, alternatives that its line must contain, the pattern of the option and the secret)."""
+# an option of any program, or a user or a share of Windows, before a word that looks like a password
+_OPTION = rf"(?<=\s)(?:-([pP])[ =]?|-[wv] |/u(?:ser)?:\S+ |//\S+ ){_VALUE}"
 _BELOW = r"[^\n]{0,400}\n[ \t]*((?![/.{\[<-])(?=[^\s]*\d)(?=[^\s]*[A-Za-z])\S{6,240})[ \t]*(?=\n|\Z)"
 _PATTERNS = (
     # a script of Expect, a workflow of GitHub
@@ -110,7 +117,7 @@ _PRINTING = (
 ).split("|")
 
 
-def find_in_commands(text: str, lower: str) -> list[Span]:
+def find_in_commands(text: str, lower: str, anchors: set[str]) -> list[Span]:
     """The (start, end, kind) of each secret that a command takes or prints."""
     arguments = (
         r"\\{0,3}[\"']?,?(?:[^\n|;&'\"()\\]|\\\n|\\{1,3}[\"'A-Za-mo-qsu-z]|'[^'\n]{0,200}'|\"[^\"\n]{0,200}\"){0,300}?"
@@ -125,10 +132,24 @@ def find_in_commands(text: str, lower: str) -> list[Span]:
                 rule = compiled(rf"{begins}{needs}[\w.-]{{0,20}}(?:(?<= )|(?=[\s\"'\\])){arguments}{secret}")
                 for match in rule.finditer(text):
                     _add(match, "password", spans)
+    for match in compiled(_OPTION).finditer(text) if not anchors.isdisjoint(BEFORE_PASSWORDS[1:]) else ():
+        if _looks_like_password(match):
+            _add(match, "password", spans)
     for kind, signs, pattern in _PATTERNS:
         for match in compiled(pattern).finditer(text) if any(map(lower.__contains__, signs.split("|"))) else ():
             _add(match, kind, spans)
     return spans
+
+
+def _looks_like_password(match: re.Match[str]) -> bool:
+    """Whether the word has a digit and other kinds of characters, and is no path, host, port, pattern or file."""
+    value = match.group(match.lastindex or 0)
+    if len(value) < 6 or DIGITS.isdisjoint(value) or not set("/\\:=@[]{}()<> ").isdisjoint(value) or is_file(value):
+        return False
+    has_sign = not set("!#%&$").isdisjoint(value)
+    kinds = 1 + (value != value.upper()) + (value != value.lower()) + has_sign
+    is_attached = match.group()[2:3] in ("'", '"')  # `-p'…'`
+    return kinds >= 3 - is_attached and (has_sign or (bool(match.group(1)) and len(value) >= 8))
 
 
 def _add(match: re.Match[str], kind: str, spans: list[Span]) -> None:
