@@ -6,68 +6,55 @@ if TYPE_CHECKING:
     from typing import Any
 
 # fmt: off
-# ruff: noqa: E501
-COMMANDS: "dict[str, tuple[str, str, list[dict[str, Any]]]]" = {
-    "recall": ("cli.commands.recall_hot:recall", "RECALL_INVALID_ARGS", [
-        {'name': 'query', 'many': True, 'metavar': 'QUERY'},
-        {'kind': 'whole', 'flags': ('--limit', '-n'), 'low': 1, 'high': 100},
-        {'kind': 'number', 'default': 0, 'flags': ('--min-score',), 'low': 0, 'high': 1},
-        {'kind': 'flag', 'flags': ('--raw',)}, {'kind': 'flag', 'flags': ('--verbatim',)},
-        {'kind': 'flag', 'flags': ('--include-hold',)}, {'kind': 'flag', 'flags': ('--include-discard',)},
-        {'default': 'auto', 'flags': ('--budget',), 'choices': ('auto', 'lean', 'balanced', 'deep')},
-        {'flags': ('--category', '-c')}, {'flags': ('--tag',), 'many': True}, {'flags': ('--collection',)},
-        {'default': '', 'flags': ('--session',)}, {'default': '', 'flags': ('--project',)},
-        {'kind': 'flag', 'flags': ('--everywhere',)}, {'flags': ('--since',)}, {'flags': ('--until',)},
-        {'flags': ('--by',), 'choices': ('session',)}, {'kind': 'flag', 'flags': ('--exit-code',)},
-        {'flags': ('--batch',)}, {'flags': ('--request-file',)}, {'flags': ('--workstream',)},
-        {'flags': ('--principal-ref',)}, {'flags': ('--purpose',)}, {'flags': ('--allowed-privacy',)},
-        {'kind': 'flag', 'flags': ('--include-superseded',)}, {'kind': 'whole', 'flags': ('--reflection-limit',)},
-        {'kind': 'whole', 'flags': ('--observation-limit',)}, {'kind': 'whole', 'flags': ('--curated-limit',)},
-    ]),
-    "memory write": ("cli.commands.hot:memory_write", "MEMORY_INVALID_ARGS", [
-        {'name': 'text', 'metavar': 'TEXT'}, {'default': '', 'flags': ('--category', '-c')},
-        {'default': '', 'flags': ('--tags', '-t')}, {'default': 'cli', 'flags': ('--source', '-s')},
-        {'default': '', 'flags': ('--session',)}, {'default': '', 'flags': ('--project',)},
-        {'default': 'observation', 'flags': ('--type',), 'choices': ('observation', 'lesson', 'pattern', 'failed_target')},
-        {'name': 'for_all', 'kind': 'flag', 'flags': ('--global',)},
-    ]),
-    "knowledge search": ("cli.commands.hot:knowledge_search", "KNOWLEDGE_INVALID_ARGS", [
-        {'name': 'query', 'many': True, 'required': True, 'metavar': 'QUERY'},
-        {'default': '', 'flags': ('--type', '-t')},
-        {'kind': 'whole', 'default': 10, 'flags': ('--limit', '-n'), 'low': 1, 'high': 100},
-    ]),
-    "otel emit": ("cli.commands.hot:otel_emit", "OTEL_INVALID_ARGS", [
-        {'name': 'action_word', 'metavar': 'ACTION'}, {'flags': ('--action',)}, {'flags': ('--source',)},
-        {'flags': ('--component',)}, {'flags': ('--level',), 'choices': ('debug', 'info', 'warn', 'error', 'fatal')},
-        {'kind': 'truth', 'flags': ('--success',)}, {'flags': ('--metadata',)}, {'flags': ('--id',)},
-        {'kind': 'whole', 'flags': ('--timestamp',), 'low': 0, 'high': 253402300799999}, {'flags': ('--error',)},
-        {'kind': 'number', 'flags': ('--duration-ms',), 'low': 0}, {'flags': ('--session',)},
-        {'kind': 'flag', 'flags': ('--stdin',)},
-    ]),
-    "checkpoint save": ("cli.commands.hot:checkpoint_save", "CHECKPOINT_INVALID_ARGS", [
-        {'flags': ('--session',)}, {'kind': 'number', 'flags': ('--percent',), 'low': 0, 'high': 100},
-        {'kind': 'whole', 'flags': ('--tokens',), 'low': 0}, {'kind': 'whole', 'flags': ('--window',), 'low': 1},
-        {'flags': ('--message', '-m'), 'many': True}, {'flags': ('--file',), 'many': True}, {'flags': ('--role',)},
-        {'kind': 'flag', 'flags': ('--stdin',)},
-    ]),
-    "checkpoint flush": ("cli.commands.hot:checkpoint_flush", "CHECKPOINT_INVALID_ARGS", [
-        {'flags': ('--session',)}, {'kind': 'number', 'flags': ('--percent',), 'low': 0, 'high': 100},
-        {'kind': 'whole', 'flags': ('--tokens',), 'low': 0}, {'kind': 'whole', 'flags': ('--window',), 'low': 1},
-        {'flags': ('--role',)},
-    ]),
-    "inject recovery": ("cli.commands.hot:inject_recovery", "INJECT_INVALID_ARGS", [
-        {'flags': ('--session',)}, {'flags': ('--role',)}, {'kind': 'flag', 'flags': ('--raw',)},
-    ]),
-    "inject memory": ("cli.commands.hot:inject_memory", "INJECT_INVALID_ARGS", [
-        {'flags': ('--session',)}, {'flags': ('--role',)}, {'flags': ('--query',)},
-        {'default': '', 'flags': ('--project',)}, {'kind': 'flag', 'flags': ('--raw',)},
-    ]),
-    "inject refresh": ("cli.commands.hot:inject_refresh", "INJECT_INVALID_ARGS", [
-        {'flags': ('--session',)}, {'flags': ('--role',)}, {'flags': ('--message', '-m')},
-        {'kind': 'number', 'flags': ('--percent',), 'low': 0, 'high': 100}, {'kind': 'flag', 'flags': ('--raw',)},
-    ]),
-    "inject project": ("cli.commands.hot:inject_project", "INJECT_INVALID_ARGS", [
-        {'flags': ('--session',)}, {'flags': ('--role',)}, {'flags': ('--file',), 'many': True}, {'flags': ('--cwd',)},
-        {'kind': 'flag', 'flags': ('--raw',)},
-    ]),
+COMMANDS: "dict[str, tuple[str, str, dict[str, dict[str, Any]]]]" = {
+    "recall": ("cli.commands.recall_hot:recall", "RECALL_INVALID_ARGS", {
+        'QUERY': {'name': 'query', 'many': True}, '--limit -n': {'kind': 'whole', 'low': 1, 'high': 100},
+        '--min-score': {'kind': 'number', 'default': 0, 'low': 0, 'high': 1}, '--raw': {'kind': 'flag'},
+        '--verbatim': {'kind': 'flag'}, '--include-hold': {'kind': 'flag'}, '--include-discard': {'kind': 'flag'},
+        '--budget': {'default': 'auto', 'choices': ('auto', 'lean', 'balanced', 'deep')}, '--category -c': {},
+        '--tag': {'many': True}, '--collection': {}, '--session': {'default': ''}, '--project': {'default': ''},
+        '--everywhere': {'kind': 'flag'}, '--since': {}, '--until': {}, '--by': {'choices': ('session',)},
+        '--exit-code': {'kind': 'flag'}, '--batch': {}, '--request-file': {}, '--workstream': {},
+        '--principal-ref': {}, '--purpose': {}, '--allowed-privacy': {}, '--include-superseded': {'kind': 'flag'},
+        '--reflection-limit': {'kind': 'whole'}, '--observation-limit': {'kind': 'whole'},
+        '--curated-limit': {'kind': 'whole'},
+    }),
+    "memory write": ("cli.commands.hot:memory_write", "MEMORY_INVALID_ARGS", {
+        'TEXT': {'name': 'text'}, '--category -c': {'default': ''}, '--tags -t': {'default': ''},
+        '--source -s': {'default': 'cli'}, '--session': {'default': ''}, '--project': {'default': ''},
+        '--type': {'default': 'observation', 'choices': ('observation', 'lesson', 'pattern', 'failed_target')},
+        '--global': {'name': 'for_all', 'kind': 'flag'},
+    }),
+    "knowledge search": ("cli.commands.hot:knowledge_search", "KNOWLEDGE_INVALID_ARGS", {
+        'QUERY': {'name': 'query', 'many': True, 'required': True}, '--type -t': {'default': ''},
+        '--limit -n': {'kind': 'whole', 'default': 10, 'low': 1, 'high': 100},
+    }),
+    "otel emit": ("cli.commands.hot:otel_emit", "OTEL_INVALID_ARGS", {
+        'ACTION': {'name': 'action_word'}, '--action': {}, '--source': {}, '--component': {},
+        '--level': {'choices': ('debug', 'info', 'warn', 'error', 'fatal')}, '--success': {'kind': 'truth'},
+        '--metadata': {}, '--id': {}, '--timestamp': {'kind': 'whole', 'low': 0, 'high': 253402300799999},
+        '--error': {}, '--duration-ms': {'kind': 'number', 'low': 0}, '--session': {}, '--stdin': {'kind': 'flag'},
+    }),
+    "checkpoint save": ("cli.commands.hot:checkpoint_save", "CHECKPOINT_INVALID_ARGS", {
+        '--session': {}, '--percent': {'kind': 'number', 'low': 0, 'high': 100},
+        '--tokens': {'kind': 'whole', 'low': 0}, '--window': {'kind': 'whole', 'low': 1},
+        '--message -m': {'many': True}, '--file': {'many': True}, '--role': {}, '--stdin': {'kind': 'flag'},
+    }),
+    "checkpoint flush": ("cli.commands.hot:checkpoint_flush", "CHECKPOINT_INVALID_ARGS", {
+        '--session': {}, '--percent': {'kind': 'number', 'low': 0, 'high': 100},
+        '--tokens': {'kind': 'whole', 'low': 0}, '--window': {'kind': 'whole', 'low': 1}, '--role': {},
+    }),
+    "inject recovery": ("cli.commands.hot:inject_recovery", "INJECT_INVALID_ARGS", {
+        '--session': {}, '--role': {}, '--raw': {'kind': 'flag'},
+    }),
+    "inject memory": ("cli.commands.hot:inject_memory", "INJECT_INVALID_ARGS", {
+        '--session': {}, '--role': {}, '--query': {}, '--project': {'default': ''}, '--raw': {'kind': 'flag'},
+    }),
+    "inject refresh": ("cli.commands.hot:inject_refresh", "INJECT_INVALID_ARGS", {
+        '--session': {}, '--role': {}, '--message -m': {}, '--percent': {'kind': 'number', 'low': 0, 'high': 100},
+        '--raw': {'kind': 'flag'},
+    }),
+    "inject project": ("cli.commands.hot:inject_project", "INJECT_INVALID_ARGS", {
+        '--session': {}, '--role': {}, '--file': {'many': True}, '--cwd': {}, '--raw': {'kind': 'flag'},
+    }),
 }

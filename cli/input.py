@@ -100,9 +100,6 @@ def read_json(limit: int, less: str, example: str, known: Collection[str]) -> tu
     given = parse_object(text, "stdin", example) if text.strip() else {}
     unknown = [key for key in given if key not in known]
     if unknown:
-        from core.redaction import redact
-
-        unknown = [redact(key)[0] for key in unknown]
         report_unknown_keys(unknown, known)
     return {key: value for key, value in given.items() if key in known}, unknown
 

@@ -21,7 +21,7 @@ from core import VERSION, json_text
 from core.errors import Failure
 from core.quoting import as_code, clip, enclose, one_line, shown
 from core.store.sqlite import apsw
-from recall.hit import written
+from recall import hit as hits
 from session import own_command
 
 ABOUT = (
@@ -116,13 +116,9 @@ def _recall_lines(result: dict[str, Any]) -> Iterator[str]:
     if not result["hits"]:
         yield "nothing was found"
     for number, hit in enumerate(result["hits"], 1):
-        place = written(hit) if hit["collection"] == "observations" else hit["title"] or hit["path"]
-        about = [hit["collection"], hit["origin"], place, hit["project"], hit["timestamp"][:10]]
-        head = ", ".join(clip(one_line(part), 80) for part in about if part)
-        head = f"{number}. [{head}; id {one_line(hit['id'])}]"
-        lines = hit["observation"].splitlines() if hit["collection"] == "work" else [hit["observation"]]
-        texts = [clip(line, 2_000) for line in map(one_line, lines) if line]
-        yield from ([head, *texts] if len(texts) > 1 else [f"{head} {''.join(texts)}"])
+        first, *more = hits.line(hit, result["preferredProject"] or "").splitlines() or [""]
+        yield f"{number}. [{hit['timestamp'][:10]}, id {one_line(hit['id'])}] {clip(one_line(first), 2_000)}"
+        yield from (clip(one_line(line), 2_000) for line in more)
 
 
 def _remember_lines(result: dict[str, Any]) -> Iterator[str]:

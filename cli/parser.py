@@ -140,7 +140,11 @@ def hot_command(words: Sequence[str]) -> Command | None:
         row = hot_table.COMMANDS.get(path)
         if row is not None:
             function, code, parameters = row
-            return Command(path, function, [Parameter(**declared) for declared in parameters], code)
+            read = [
+                Parameter(**declared, flags=tuple(names.split()) if names[0] == "-" else (), metavar=names)
+                for names, declared in parameters.items()
+            ]
+            return Command(path, function, read, code)
     return None
 
 
@@ -191,7 +195,7 @@ def _parse_options(command: Command, words: list[str], options: dict[str, Any]) 
         if parameter.kind == "flag":
             if word != flag:
                 raise _wrong(command, f"{flag} takes no value")
-            _set_flag(options, parameter, flag)
+            options[parameter.name] = flag not in parameter.off
             continue
         if word == flag and parameter.kind == "truth" and (not words or words[0][:1] == "-"):
             value = "true"  # `--success` without a value
@@ -216,14 +220,6 @@ def _unknown_option(command: Command, flag: str) -> Failure:
     flags = [flag for parameter in command.parameters for flag in (*parameter.flags, *parameter.off)]
     near = get_close_matches(flag, flags, 1, 0.7) if len(flag) > 2 else []
     return _wrong(command, f"there is no option {flag}" + "".join(f"; did you mean {name}?" for name in near))
-
-
-def _set_flag(options: dict[str, Any], parameter: Parameter, flag: str) -> None:
-    value = flag not in parameter.off
-    if options[parameter.name] not in (parameter.default, value):
-        pair = f"{parameter.flags[0]} and {parameter.off[0]}"
-        raise wrong_usage(f"{pair} cannot be used together", "give one of them")
-    options[parameter.name] = value
 
 
 def _set(options: dict[str, Any], parameter: Parameter, text: str, command: Command) -> None:

@@ -92,16 +92,14 @@ Category = Annotated[
 
 
 @contextmanager
-def progress_bar(label: str, total: int | None = None, *, in_bytes: bool = False) -> Iterator[tuple[Advance, Advance]]:
+def progress_bar(label: str, total: int | None = None) -> Iterator[tuple[Advance, Advance]]:
     """A bar on stderr, if stderr is a terminal. Yields functions that set the total, and that advance the bar."""
     if not sys.stderr.isatty():
         yield (lambda _: None), (lambda _: None)
         return
     from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress
 
-    amount = DownloadColumn() if in_bytes else MofNCompleteColumn()
-    columns = (TextColumn(label), BarColumn(), amount, TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
+    with Progress(console=Console(stderr=True), transient=True) as shown:
         task = shown.add_task(label, total=total)
         yield (lambda count: shown.update(task, total=count)), (lambda count: shown.advance(task, count))

@@ -51,8 +51,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 # fmt: off
-# ruff: noqa: E501
-COMMANDS: "dict[str, tuple[str, str, list[dict[str, Any]]]]" = {
+COMMANDS: "dict[str, tuple[str, str, dict[str, dict[str, Any]]]]" = {
 '''
 
 
@@ -61,24 +60,24 @@ def hot_table() -> str:
     lines = []
     for path in HOT_COMMANDS:
         command = every_command()[path]
-        lines.append(f'    "{path}": ("{command.function}", "{command.code}", [')
+        lines.append(f'    "{path}": ("{command.function}", "{command.code}", {{')
         for parameter in command.parameters:
-            row = f"{_declared(parameter)},"
-            if lines[-1][-1] == "[" or len(lines[-1]) + len(row) > 118:  # columns
+            row = f"{(' '.join(parameter.flags) or parameter.metavar)!r}: {_declared(parameter)},"
+            if lines[-1][-1] == "{" or len(lines[-1]) + len(row) > 118:  # columns
                 lines.append(" " * 7)
             lines[-1] += f" {row}"
-        lines.append("    ]),")
+        lines.append("    }),")
     return _TABLE + "\n".join([*lines, "}", ""])
 
 
 def _declared(parameter: Parameter) -> dict[str, Any]:
     """What the small parser needs to know of a parameter, without what follows from its flags and kind."""
-    names = ("kind", "default", "flags", "off", "choices", "low", "high", "many", "required", "metavar")
+    names = ("kind", "default", "off", "choices", "low", "high", "many", "required")
     values = {name: getattr(parameter, name) for name in names}
     implied = {name: getattr(Parameter, name) for name in names}
     implied["default"] = False if parameter.kind == "flag" else None
     if parameter.flags:
-        implied |= {"metavar": parameter.metavar, "name": Parameter(flags=parameter.flags).name}
+        implied["name"] = Parameter(flags=parameter.flags).name
     return {n: v for n, v in {"name": parameter.name, **values}.items() if n not in implied or v != implied[n]}
 
 

@@ -15,7 +15,7 @@ from typer import Argument, Option
 import clients
 from cli import shared
 from cli.input import required_session
-from cli.output import Answer, is_for_person, require_known, step, template, wrong_usage
+from cli.output import Answer, is_for_person, require_known, step, wrong_usage
 from core import config
 from core.command import model_from_config
 from core.errors import Failure
@@ -70,9 +70,7 @@ def show(id: Annotated[str | None, shared.session_argument("Its id (default: lis
     """Show the state of a session, or list all."""
     if id is None:
         sessions = list_states()
-        about = ("joelclaw checkpoint show <id>", "everything known about a session", "its id")
-        actions = [template(*about, row["sessionId"]) for row in sessions[:1]]
-        return Answer({"count": len(sessions), "sessions": sessions}, actions)
+        return Answer({"count": len(sessions), "sessions": sessions})
     name = stored_id(id)
     state = read_state(name)
     if state is None and (whole := stored_sessions.only_one(name, map(session_of, state_times()))):
@@ -183,9 +181,7 @@ def decide(
     result = {
         **session.about, "compact": reason == "above-threshold", "reason": reason,
         "contextTokens": size.total, "source": "usage" if size.from_usage else "estimate",
-        "usageTokens": size.from_usage, "estimatedTokens": size.estimated,
-        "staleUsageIgnored": size.stale is not None, "staleUsageTokens": size.stale,
-        "messagesSinceCompaction": preparation.said_since_compaction(session.transcript),
+        "staleUsageTokens": size.stale,
         "threshold": limits.window - limits.reserve, "window": limits.window, "windowFrom": limits.window_from,
         "reserve": limits.reserve, "enabled": session.is_enabled, "problems": session.problems,
     }  # fmt: skip

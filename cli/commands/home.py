@@ -46,8 +46,6 @@ def status(
     actions = []
     if not result["store"]["exists"]:
         actions.append(step("joelclaw memory archive", "archive the sessions that your clients already have"))
-    elif result["events"]["errors24h"]:
-        actions.append(step("joelclaw otel list --level error,fatal", "what went wrong today"))
     return Answer(result, actions, view="cli.views:status")
 
 
@@ -66,8 +64,7 @@ def doctor(
         finding["fix"] = runnable(finding["fix"])
     actions = []
     if not fix and FIXABLE & {finding["code"] for finding in result["findings"]}:
-        options = "".join(f" --client {name}" for name in client or []) + " --project" * project
-        actions = [step(f"joelclaw doctor{options} --fix", "make the repairs that are safe")]
+        actions = [step("joelclaw doctor --fix", "make the repairs that are safe")]
     return Answer(result, actions, view="cli.views:doctor", exit_code=0 if result["healthy"] else FAILED)
 
 
@@ -150,24 +147,19 @@ def prune(confirmed: shared.ConfirmedDeletion = None) -> Answer | int:
     log.store_spooled()  # what hooks recorded is in the store before the state of their session goes
     if sqlite.open_reading() is None:
         raise Failure("STORE_EMPTY", "nothing is stored yet", "see joelclaw status")
-    try:
-        db = sqlite.open_writing(busy_ms=settings.get_int("store.busy_ms"), durable=False)
-        expiry = deletion.expiry(settings, "retention.sessions_days")
-        preview = {} if in_background or confirmed else deletion.prune(db, settings, background=False, dry_run=True)
-        if confirmed is False:
-            preview["sessionStates"] = expire_states(expiry, dry_run=True)
-            return Answer(preview, [step("joelclaw store prune --yes", "delete it")])
-        # States go without a question: what they led to is in the store.
-        expired = preview and preview["events"]["byAge"]
-        if expired and not agrees(Answer(preview, message="Would be deleted permanently:")):
-            return Answer({}, message="Cancelled; nothing was deleted.")
-        result = deletion.prune(db, settings, background=in_background, dry_run=False)
-        result["sessionStates"] = expire_states(expiry, dry_run=False)
-    except Failure:
-        if in_background:
-            return 0
-        raise
-    return 0 if in_background else Answer(result, [step("joelclaw status", "what is left")])
+    db = sqlite.open_writing(busy_ms=settings.get_int("store.busy_ms"), durable=False)
+    expiry = deletion.expiry(settings, "retention.sessions_days")
+    preview = {} if in_background or confirmed else deletion.prune(db, settings, background=False, dry_run=True)
+    if confirmed is False:
+        preview["sessionStates"] = expire_states(expiry, dry_run=True)
+        return Answer(preview, [step("joelclaw store prune --yes", "delete it")])
+    # States go without a question: what they led to is in the store.
+    expired = preview and preview["events"]["byAge"]
+    if expired and not agrees(Answer(preview, message="Would be deleted permanently:")):
+        return Answer({}, message="Cancelled; nothing was deleted.")
+    result = deletion.prune(db, settings, background=in_background, dry_run=False)
+    result["sessionStates"] = expire_states(expiry, dry_run=False)
+    return Answer(result, [step("joelclaw status", "what is left")])
 
 
 @app.command("backup")

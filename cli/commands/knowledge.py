@@ -57,12 +57,6 @@ def sync(
     files = documents.sections_by_file(db)
     indexed["adrs"] = sum(f"/{decisions.FOLDER}/" in path for path in files)
     indexed["skills"] = sum(path.endswith("/SKILL.md") for path in files)
-    metadata = {name: indexed[name] for name in ("files", "sections", "added", "updated", "removed", "unchanged", "ms")}
-    metadata["skipped_count"] = indexed["skippedCount"]
-    event = log.new_event(
-        "knowledge.sync.completed", component="knowledge-cli", metadata=metadata, duration_ms=indexed["ms"], now=now
-    )
-    log.store_spooled([event], db)
     prune_step = step("joelclaw knowledge sync --prune", "remove the sections of folders that are gone or empty")
     return Answer(result, [prune_step] if result["missing"] else [])
 

@@ -12,7 +12,7 @@ from cli import shared
 from cli.commands import hot, memory_bulk, recall_hot
 from cli.declarations import declared
 from cli.input import read_text
-from cli.output import Answer, quoted, step, template, write_verbatim, wrong_usage
+from cli.output import Answer, quoted, step, write_verbatim, wrong_usage
 from core import clock, config
 from core.errors import Failure
 from core.store import documents, forgotten, sqlite
@@ -108,9 +108,6 @@ def list_(
     filters = {"category": category, "project": project, "tag": tag or [], "all": all}
     result = curate.listing(sqlite.open_or_empty(), {**filters, "limit": limit, "page": page})
     steps = [_show_step(row["id"]) for row in result["memories"][:1]]
-    if result["found"] > page * limit:
-        params = {"page": {"description": "which page, with the same filters", "value": page + 1, "default": 1}}
-        steps.append(step("joelclaw memory list --page <page>", "the next page", params))
     return Answer(result, steps or [step("joelclaw memory stats", "what is stored")])
 
 
@@ -122,9 +119,7 @@ def show(id: MemoryId, verbatim: shared.Verbatim = False) -> Answer | int:
         call = curate.find_call(db, id)
         if verbatim:
             return write_verbatim(call["passage"])
-        command = f"joelclaw recall <name> --session {call['session']}"
-        more = template(command, "more of this session", "a name in it")
-        return Answer(call, [more])
+        return Answer(call)
     document = curate.find(db, id)
     curate.refuse_purged(document)
     if verbatim:
@@ -248,10 +243,7 @@ def purge(
     with shared.progress_bar("searching") as bar:
         selected = Purge(config.load(), ids or [], filters, bar)
     if confirmed is False:
-        words = [quoted(name) for name in ids or []]
-        words += [f"--{name} {quoted(value)}" for name, value in filters.items() if value]
-        same = step(f"joelclaw memory purge {' '.join(words)} --yes", "delete it permanently")
-        return Answer(selected.result(done=False), [same], message=would)
+        return Answer(selected.result(done=False), message=would)
     if confirmed is None and not agrees(Answer(selected.result(done=False), message=would)):
         return Answer({}, message="Cancelled; nothing was deleted.")
     with shared.progress_bar("deleting") as bar:

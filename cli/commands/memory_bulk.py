@@ -49,7 +49,7 @@ def import_(
     if form == transfer.LINES:
         with open_input(file, "JSON lines") as handle:
             size = None if file == "-" else os.fstat(handle.fileno()).st_size
-            with shared.progress_bar("importing", size, in_bytes=True) as (_, advance):
+            with shared.progress_bar("importing", size) as (_, advance):
                 report = transfer.import_lines(numbered_lines(handle, 16 * 1024 * 1024), **about, progress=advance)
         report_unknown_keys(report["ignored"], transfer.LINE_KEYS)
         if failed := report["failed"]:
@@ -184,7 +184,7 @@ def _archive_new(new: Sequence[Any], known: Any, agent: str, every: Sequence[Any
     """Archive files that are new or have changed. `every` is given if these are all files of all clients."""
     db = sqlite.open_writing(busy_ms=config.load().get_int("store.busy_ms"), durable=False)
     archiver = transcript_files.Archiver(db, stored_id, agent, again=again)
-    with shared.progress_bar("archiving", sum(file.size for file in new), in_bytes=True) as (_, advance):
+    with shared.progress_bar("archiving", sum(file.size for file in new)) as (_, advance):
         report = transcript_files.ingest_all(archiver, new, progress=advance, known=known)
     known.save(db, every)
     return report

@@ -13,7 +13,7 @@ from typer import Argument, Option
 
 from cli import shared
 from cli.input import time_range
-from cli.output import Answer, is_for_person, step, write_json, wrong_usage
+from cli.output import Answer, is_for_person, write_json, wrong_usage
 from core import background, clock, config, json_text
 from core.errors import Failure
 from core.store import sqlite
@@ -90,7 +90,8 @@ def search(
     if since:
         filters["since_ms"] = time_range(since, None)[0]
     log.store_spooled()
-    filters["session"] = _whole_id(session)
+    with suppress(Failure):  # an event may name a session of which nothing else is known
+        filters["session"] = session and known_sessions.resolve(sqlite.open_or_empty(), session)
 
     def asked() -> "EventQuery":
         narrowed = None
@@ -104,23 +105,7 @@ def search(
         return _follow(asked, limit)
     result = events.find(asked(), limit=limit, page=page, text=text)
     _add_origins(result["events"])
-    steps = []
-    if result["found"] > limit * page:
-        params: dict[str, Any] = {"query": {"description": "the same words", "value": text}} if text else {}
-        params["page"] = {"description": "which page", "value": page + 1, "default": 1}
-        command = f"joelclaw otel {'search <query>' if text else 'list'} --page <page>"
-        steps.append(step(command, "older events, with the same filters", params))
-    return Answer(result, steps, view="cli.views:events", exit_code=int(exit_code and not result["found"]))
-
-
-def _whole_id(given: str) -> str:
-    """The id of the known session that begins like this, else the same text."""
-    try:
-        return known_sessions.resolve(sqlite.open_or_empty(), given) if given else ""
-    except Failure as failure:
-        if failure.code == known_sessions.NOT_FOUND:  # an event may name a session of which nothing else is known
-            return given
-        raise
+    return Answer(result, view="cli.views:events", exit_code=int(exit_code and not result["found"]))
 
 
 def _add_origins(rows: list[dict[str, Any]]) -> None:

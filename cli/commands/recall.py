@@ -79,11 +79,8 @@ def show(
     identifier = id
     if id.isdecimal() and len(id) <= 3:
         if not 1 <= int(id) <= len(last["hits"]):
-            found = "nothing was recalled yet"
-            if last["at"]:
-                found = f"the last recall ({last['query']}) found {len(last['hits'])}"
-            fix = "run joelclaw recall QUERY first, or give an id"
-            raise Failure("NO_SUCH_HIT", f"there is no hit {id}: {found}", fix)
+            about = f"there is no hit {id}: the last recall ({last['query'] or 'none yet'}) found {len(last['hits'])}"
+            raise Failure("NO_SUCH_HIT", about, "run joelclaw recall QUERY first, or give an id")
         identifier = last["hits"][int(id) - 1]
         if raw or is_for_person():
             tell(shown(f"hit {id} of: recall {last['query']} ({clock.iso(last['at'])[:16]}, {last['folder']})\n"))

@@ -54,7 +54,7 @@ def list_(
     log.store_spooled()
     asked: dict[str, Any] = {"limit": limit, "since": since, "project": project, "client": client or ""}
     rows, count = known_sessions.rows(sqlite.open_or_empty(), config.load(), **asked)
-    about = ("joelclaw session show <id>", "one session in detail", "its id, or the beginning of it")
+    about = ("joelclaw session show <id>", "one session in detail", "its id")
     return Answer({"count": count, "sessions": rows}, [template(*about, row["sessionId"]) for row in rows[:1]])
 
 
@@ -233,11 +233,8 @@ def search(
     }  # fmt: skip
     if extract:
         result["extractions"] = [hit["extraction"] for hit in hits]
-    actions = [step("joelclaw memory archive --all", "archive the transcripts on this disk")]
-    if hits:
-        command = f"joelclaw sessions extract {quoted(hits[0]['sessionId'])} --query {quoted(text)}"
-        actions = [step(command, "what the first says about it")]
-    return Answer(result, actions)
+    command = "joelclaw sessions extract <id>"
+    return Answer(result, [template(command, "what it says", "its id", hit["sessionId"]) for hit in hits[:1]])
 
 
 @sessions.command("extract")

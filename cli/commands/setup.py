@@ -71,12 +71,7 @@ def install(
 @app.command("uninstall")
 def uninstall(agents: Agents = None, project: OfProject = False, confirmed: Confirmed = None) -> Answer:
     """Remove joelclaw from an agent's settings; the memory stays."""
-    result, is_done = _change("uninstall", agents or [], confirmed, project=project)
-    home = files.home()
-    if is_done and os.path.isdir(home):
-        result["memoryLeft"] = home
-        return Answer(result, [step(f"rm -r {quoted(home)}", "also delete the memory permanently")], view=VIEW)
-    return Answer(result, view=VIEW)
+    return Answer(_change("uninstall", agents or [], confirmed, project=project)[0], view=VIEW)
 
 
 def _change(

@@ -163,12 +163,6 @@ def test_details_of_a_note_are_options_of_their_own() -> None:
     assert options and options["detail"] == ["decision=wait", "project=a", "run-id=7"]
 
 
-def test_two_flags_that_contradict_each_other_are_refused() -> None:
-    command: Any = called(["memory", "purge"])
-    with pytest.raises(Failure, match="--yes and --dry-run cannot be used together"):
-        parser.parse(command, ["a", "--yes", "--dry-run"])
-
-
 def test_the_hot_table_is_generated_from_the_declarations() -> None:
     assert (ROOT / "cli" / "hot_table.py").read_text() == GENERATED["hot_table"](), "run make docs"
     assert {*hot_table.COMMANDS} == {*HOT_COMMANDS}

@@ -23,7 +23,7 @@ def used_home(home: Path, run: Run, tmp_path: Path) -> Path:
     ("doctor --client claude", ["claude", "not installed", "store", "NOT_INSTALLED"]),
     ("install pi --yes", ["pi user changed", "joelclaw.ts"]),
     ("install --list", ["opencode user", "joelclaw.js"]),
-    ("uninstall pi --yes", ["pi user", "memory left"]),
+    ("uninstall pi --yes", ["pi user"]),
     ("off --everywhere", ["Everything is off: hooks do not inject", "off yes", "resume"]),
     ("on --everywhere", ["scope everywhere"]),
     ("exclude .", ["excluded yes", "archive its sessions again"]),

@@ -190,10 +190,8 @@ def test_all_events_of_a_session_or_a_machine(run: Run, seeded: Path) -> None:
 def test_pages(run: Run, seeded: Path) -> None:
     envelope = run("otel", "list", "--limit", "3", env=NOW).json
     assert (ids(envelope["result"]), envelope["result"]["found"]) == (["inject", "skipped", "mail"], 4)
-    (action,) = envelope["next_actions"]
-    assert action["params"]["page"]["value"] == 2
     envelope = run("otel", "list", "--limit", "3", "--page", "2", env=NOW).json
-    assert (ids(envelope["result"]), envelope["next_actions"]) == (["failed"], [])
+    assert ids(envelope["result"]) == ["failed"]
     assert ids(run("otel", "list", "--page", "1000000", env=NOW).result) == []
 
 

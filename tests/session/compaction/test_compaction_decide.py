@@ -57,8 +57,6 @@ def expected(tokens: int) -> dict[str, object]:
         "compact": False,
         "reason": "nothing-since-compaction",
         "source": "estimate",
-        "staleUsageIgnored": True,
-        "messagesSinceCompaction": 0,
         "threshold": 180_000,
     }
 
