@@ -32,6 +32,7 @@ from recall.hit import SPEAKERS
 
 MAX_TOKENS = 60_000  # estimated, of all prompts and replies of a run: limits its price
 SECONDS = 300  # after which no further range is begun
+TRIES = 3  # unreadable replies in a row, after which a range is skipped so that later ones are observed
 RANGE_TOKENS = 12_000  # estimated, of the conversation in a prompt: a small model still reads this carefully
 _CHARS_PER_TOKEN = 4
 _TAG_NAMES = "observations|observation|segment|narrative|facts|fact"
@@ -112,7 +113,14 @@ class Observer:
         """Ask about a range and store the observations."""
         report, before = self.report, self._position()
         reply = self.model(prompt)
-        items = parse(reply)
+        try:
+            items = parse(reply)
+        except Failure:
+            with sqlite.transaction(self.db):
+                tries = sessions.count_failed_reply(self.db, self.session)
+            if tries < TRIES:
+                raise
+            items = []
         self._store(items, episodes, before)
         report["turns"] += len(episodes)
         report["tokens"] += _tokens(prompt) + _tokens(reply)

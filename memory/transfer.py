@@ -149,7 +149,8 @@ class _Import:
         project = repository_of(os.path.dirname(os.path.abspath(path)))
         text = markdown.text_of(path)
         if text is None:
-            raise Failure("IMPORT_FAILED", f"{path} cannot be read as text", "name a Markdown file in UTF-8")
+            why = f"{path} cannot be read as text" if os.path.exists(path) else f"there is no file {path}"
+            raise Failure("IMPORT_FAILED", why, "name a Markdown file in UTF-8")
         for item in markdown.items(text):
             self.report["items"] += 1
             progress(1)

@@ -402,8 +402,15 @@ def observed_position(db: apsw.Connection, session: str) -> int:
 
 
 def save_observed_position(db: apsw.Connection, session: str, reached: int, at: int) -> None:
-    """Store `observed_position`."""
+    """Store `observed_position`, and forget failed replies."""
     db.execute("INSERT OR REPLACE INTO observed VALUES (?, ?, '', ?)", (session, reached, at))
+    db.execute("DELETE FROM observed_failure WHERE session_id = ?", (session,))
+
+
+def count_failed_reply(db: apsw.Connection, session: str) -> int:
+    """Count an unreadable reply of the model; returns how many came in a row."""
+    count = "INSERT INTO observed_failure VALUES (?, 1) ON CONFLICT DO UPDATE SET failures = failures + 1"
+    return int(db.execute(f"{count} RETURNING failures", (session,)).get)
 
 
 def episodes(db: apsw.Connection, session: str, after: int, most: int) -> list[Episode]:

@@ -9,7 +9,7 @@ import os
 import re
 import stat
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
@@ -27,10 +27,13 @@ _KEY = re.compile(r"([A-Za-z_][\w .-]{0,60}?)[ \t]*:(?:[ \t]+(.*)|)$")
 FrontMatter = dict[str, str | list[str]]
 
 
-def files_below(folder: str) -> dict[str, os.stat_result]:
-    """The Markdown files below a folder, in order, with their status; no hidden folders, `node_modules` or links."""
+def files_below(folder: str, onerror: Callable[[OSError], object] | None = None) -> dict[str, os.stat_result]:
+    """The Markdown files below a folder, in order, with their status; no hidden folders, `node_modules` or links.
+
+    `onerror` is called for a folder that cannot be listed.
+    """
     found = {}
-    for here, folders, names in os.walk(folder):
+    for here, folders, names in os.walk(folder, onerror=onerror):
         folders[:] = sorted(n for n in folders if n[0] != "." and n not in ("node_modules", "__pycache__"))
         for name in sorted(name for name in names if name[0] != "." and name.lower().endswith(ENDINGS)):
             path = os.path.join(here, name)

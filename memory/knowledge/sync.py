@@ -114,10 +114,11 @@ class _Sync:
         self._save_state()  # so that a sync that is killed is repeated without naming the folders
         found: dict[str, os.stat_result] = {}
         for folder in folders:
-            below = markdown.files_below(folder)
+            is_there = os.path.isdir(folder)
+            below = markdown.files_below(folder, lambda error: self.missing.append(error.filename)) if is_there else {}
             found |= below
             had_files = any(is_below(name, folder) for name in self.stored_rows)
-            if not below and (had_files or not os.path.isdir(folder)):
+            if not (below or folder in self.missing) and (had_files or not is_there):
                 # A folder that has become empty is most often a disk that is not mounted.
                 (self.pruned if prune else self.missing).append(folder)
         self.report["files"] = len(found)

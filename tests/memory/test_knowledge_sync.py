@@ -189,6 +189,24 @@ def test_a_synced_folder_in_another_keeps_its_sections(run: Run, vault: Path, ch
     assert recalled(run, "walrus") == [str(vault / ".private/x.md")]
 
 
+def test_a_folder_that_cannot_be_listed_keeps_its_sections(
+    run: Run, vault: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced(run, vault)
+    scan = os.scandir
+
+    def refuse(path: str) -> Any:
+        if str(path).endswith("/decisions"):
+            raise PermissionError(13, "Permission denied", path)
+        return scan(path)
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    for words in ([], ["--prune"]):
+        result = synced(run, *words)
+        assert (counts(result)[2], result["missing"]) == (0, [str(vault / "decisions")])
+    assert recalled(run, "zebra")
+
+
 def test_a_forgotten_section_stays_forgotten(run: Run, home: Path, vault: Path) -> None:
     synced(run, vault)
     zebra = next(row["id"] for row in rows(home) if row["title"].endswith("Zebra"))
