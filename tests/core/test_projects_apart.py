@@ -1,13 +1,14 @@
 """No injection contains text of another project, for two repositories with the same words."""
 
 import json
+import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 from claude_transcript import Transcript
-from conftest import NOW_MS, Run
+from conftest import NOW_MS, Attempt, Run, attempt
 
 MINUTE = 60_000
 WORDS = "harbour gauge importer retries"
@@ -69,9 +70,14 @@ def worked(run: Run, tmp_path: Path, side: str, folder: Path | None) -> None:
     run("otel", "emit", f"{mark.lower()}.deploy.done", env=at(-1, JOELCLAW_SESSION_ID=session))
 
 
-@pytest.fixture
-def places(run: Run, tmp_path: Path) -> dict[str, Path | None]:
-    """The same in two repositories and in a session of no known folder, and one memory for all."""
+@pytest.fixture(scope="module")
+def lived(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Path | None]]:
+    """A home with the same of two repositories and of a session of no known folder, and one memory for all."""
+    tmp_path = tmp_path_factory.mktemp("lived")
+
+    def run(*words: str, stdin: str = "", env: dict[str, str], cwd: Path | None = None) -> Attempt:
+        return attempt(tmp_path / "home", *words, stdin=stdin.encode(), env=env, cwd=cwd)
+
     alpha = repository(tmp_path / "alpha", "alpha")
     git(alpha, "worktree", "add", "-q", str(tmp_path / "elsewhere"))
     (tmp_path / "elsewhere" / "package.json").write_text((alpha / "package.json").read_text())
@@ -82,7 +88,14 @@ def places(run: Run, tmp_path: Path) -> dict[str, Path | None]:
         worked(run, tmp_path, side, folder)
     note = f"[gate=allow] {EVERYONE}: decided that the {WORDS} in gauge.py must log each try because operators ask"
     assert run("memory", "write", note, "--global", env=at(-80), cwd=alpha).result["project"] == ""
-    return {**folders, "worktree": tmp_path / "elsewhere", "plain": plain}
+    return tmp_path / "home", {**folders, "worktree": tmp_path / "elsewhere", "plain": plain}
+
+
+@pytest.fixture
+def places(home: Path, lived: tuple[Path, dict[str, Path | None]]) -> dict[str, Path | None]:
+    """The folders of `lived`; the home of the test is a copy."""
+    shutil.copytree(lived[0], home)
+    return lived[1]
 
 
 def texts_in(run: Run, tmp_path: Path, where: str, cwd: Path | None) -> dict[str, str]:

@@ -131,8 +131,8 @@ def test_odd_queries(filled: Path) -> None:
 @given(
     st.lists(
         st.text(st.characters(exclude_characters="\n\r", exclude_categories=["Cs"]), min_size=1).filter(str.strip),
-        min_size=40,
-        max_size=80,
+        min_size=10,
+        max_size=30,
     )
 )
 def test_any_text_is_a_query(filled: Path, queries: list[str]) -> None:

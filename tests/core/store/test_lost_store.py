@@ -52,8 +52,10 @@ def delete_its_lock_too(home: Path) -> None:
     os.utime(home / "sessions" / "of_yesterday.json", (1, 1))
 
 
-@pytest.mark.parametrize("lose", [truncate, delete, delete_all, delete_its_lock_too])
-@pytest.mark.parametrize("by", ["recall", "a hook", "a write"])
+@pytest.mark.parametrize(("lose", "by"), [
+    (truncate, "a hook"), (truncate, "a write"), (delete, "recall"), (delete, "a write"), (delete_all, "a hook"),
+    (delete_its_lock_too, "recall"),
+])  # fmt: skip
 def test_a_lost_store_is_reported_until_all_is_archived_again(
     filled: Path, lose: Callable[[Path], None], by: str
 ) -> None:
