@@ -230,11 +230,10 @@ def _is_short_without_quotation(text: str) -> bool:
     """
     if "\n" in text or len(text) > 120 or text.startswith((">", "<", "@")):
         return False
-    quoted = text.translate(dict.fromkeys(map(ord, "“”„«»‹›「」『』《》‘‚`"), '"')).replace("’ ", '" ')
-    for apostrophe in (" '", "' ", "(' ", "',"):  # but not that of "don't"
-        quoted = quoted.replace(apostrophe, apostrophe.replace("'", '"'))
-    # whoever is quoted is often named before a colon: "Robin, 9:15: …"
-    said = quoted.replace("：", ": ").partition(": ")[2]
+    quoted = text.translate(dict.fromkeys(map(ord, "“”„«»‹›「」『』《》‘‚`"), '"'))
+    for apostrophe in ("’ ", " '", "' ", "(' ", "',"):  # but not that of "don't"
+        quoted = quoted.replace(apostrophe, ' " ')
+    said = quoted.replace("：", ": ").partition(": ")[2]  # whoever is quoted is often named before it: "Robin: …"
     return all(
         len(part.split()) <= 3 and sum(sign >= "\u2e80" for sign in part) <= 6
         for part in (said, *quoted.split('"')[1::2])
@@ -247,24 +246,17 @@ def new_messages(known: Sequence[Message], sent: Sequence[Message]) -> list[Mess
     A hook may send the whole conversation, its end, or only new messages. With a, b and c known, each of these has d as
     its new message: `x a b c d` (all known messages occur), `c d` (it begins with the last known ones), and `d`.
     """
-    known_hashes = [entry["hash"] for entry in known]
-    sent_hashes = [entry["hash"] for entry in sent]
-    start = 0
-    for end in range(1, len(sent) + 1):
-        overlap = min(end, len(known))
-        if overlap and sent_hashes[end - overlap : end] == known_hashes[-overlap:]:
-            start = end
-            if overlap == len(known):
-                break
-    if not start and len(known) == MESSAGES_KEPT:  # the first may be further back
-        return new_messages(known[1:], sent)
-    new: list[Message] = []
-    last = known_hashes[-1] if known else ""
-    for entry in sent[start:]:
-        if entry["hash"] != last:
-            new.append(entry)
-        last = entry["hash"]
-    return new
+    known_hashes, sent_hashes = ([entry["hash"] for entry in messages] for messages in (known, sent))
+    # The first of three may be an older request (see `_record_messages`): the last two may be anywhere, too.
+    anywhere = len(known) - (len(known) == MESSAGES_KEPT)
+    ends = (
+        (count, end)
+        for count in range(len(known), 0, -1)
+        for end in (range(count, len(sent) + 1) if count >= anywhere else [count])
+    )
+    start = next((end for count, end in ends if sent_hashes[end - count : end] == known_hashes[-count:]), 0)
+    before = [*(known_hashes[-1:] or [""]), *sent_hashes[start:]]
+    return [entry for entry, last in zip(sent[start:], before, strict=False) if entry["hash"] != last]
 
 
 def task_text(messages: Sequence[Message]) -> str:
