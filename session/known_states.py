@@ -6,7 +6,7 @@ from contextlib import suppress
 from typing import Any
 
 from core import files
-from core.errors import Failure
+from core.errors import Failure, os_failure
 from session import state as states
 
 
@@ -19,7 +19,7 @@ def state_times() -> dict[str, int]:
     except FileNotFoundError:
         return {}
     except OSError as error:
-        raise states.state_failure(error) from None
+        raise os_failure(error, "STATE", states.states_folder()) from None
 
 
 def session_of(path: str) -> str:
@@ -86,20 +86,18 @@ def expire_states(before: int, *, dry_run: bool) -> int:
     A session stays while its recovery note is owed or its idle timer runs, and if its state cannot be read.
     """
     expired = 0
-    for path, at in state_times().items() if before else ():
-        try:
-            state = states.state_in(path) if at < before else None
-            if state is None or not _is_over(state, before):
+    for path, at in state_times().items():
+        with suppress(OSError, Failure):  # it is in use, removed, or of a newer version
+            if at >= before or not _is_over(states.state_in(path), before):
                 continue
             if not dry_run:
-                with states.state_lock(state.session_id, 0):
+                session_id = session_of(path)
+                with states.state_lock(session_id, 0):
                     if not _is_over(states.state_in(path), before):
                         continue
                     os.unlink(path)
-                    _remove_locks(state.session_id)
+                    _remove_locks(session_id)
             expired += 1
-        except (OSError, Failure):  # it is in use, removed, or of a newer version
-            pass
     return expired
 
 

@@ -363,16 +363,15 @@ class state_lock(files.FileLock):  # noqa: N801  # reads as the statement it is
 
     def __enter__(self) -> files.FileLock:
         try:
-            return super().__enter__()
+            with reported("STATE", states_folder()):
+                return super().__enter__()
         except files.LockTimeout:
             raise Failure("STATE_BUSY", "another process is writing this session's state", "try again") from None
-        except OSError as error:
-            raise state_failure(error) from None
 
     def __exit__(self, *about: object) -> None:
         super().__exit__()
         if isinstance(about[1], OSError):
-            raise state_failure(about[1]) from None
+            raise os_failure(about[1], "STATE", states_folder()) from None
 
 
 def read_state(session_id: str) -> SessionState | None:
@@ -422,11 +421,6 @@ def write_state(state: SessionState) -> None:
 def is_hidden(session_id: str) -> bool:
     """Whether a session was forgotten or purged, so that nothing of it may be kept."""
     return os.path.exists(state_path(session_id) + FORGOTTEN)
-
-
-def state_failure(error: OSError) -> Failure:
-    """What an error of the file system means to the user."""
-    return os_failure(error, "STATE", states_folder())
 
 
 def stored_id(session_id: str) -> str:
