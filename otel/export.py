@@ -5,7 +5,6 @@ A destination is a signal and its endpoint in the standard `OTEL_*` variables. T
 """
 
 import os
-import random
 from collections.abc import Sequence
 from contextlib import closing, suppress
 from dataclasses import asdict, dataclass, replace
@@ -58,7 +57,7 @@ class Cursor:
     """Failed attempts since the last success."""
     error: str = ""
     failed_at: int | None = None
-    next_try_at: int = 0
+    next_try_at: int = 0  # unused, like `totals`
 
 
 def run(config: Config) -> list[dict[str, Any]] | None:
@@ -81,17 +80,16 @@ def run(config: Config) -> list[dict[str, Any]] | None:
         if "error" in place
     ]
     if errors:
-        sent = [f"sent: {place['signal']} {place['sent']}" for place in done if place["sent"]]
         fix = "check OTEL_EXPORTER_OTLP_ENDPOINT, _HEADERS and the collector; the next export sends what waits"
-        raise Failure("OTEL_EXPORT_FAILED", "; ".join(errors + sent), fix)
+        raise Failure("OTEL_EXPORT_FAILED", "; ".join(errors), fix)
     return done
 
 
 def run_in_background(config: Config) -> None:
-    """Send due events, in a background process that holds the lock. Faults stay in the cursors."""
+    """Send what waits, in a background process that holds the lock. Faults stay in the cursors."""
     if not is_disabled():
         with suppress(Failure, sqlite.StoreError):
-            _send(config, destinations(), due_only=True)
+            _send(config, destinations())
 
 
 def is_disabled() -> bool:
@@ -138,7 +136,7 @@ def problems(status: dict[str, Any]) -> list[dict[str, str]]:
     ]
 
 
-def _send(config: Config, places: Sequence[Destination], *, due_only: bool = False) -> list[dict[str, Any]]:
+def _send(config: Config, places: Sequence[Destination]) -> list[dict[str, Any]]:
     log.store_spooled()
     db = sqlite.open_reading()
     last = events.last_seq(db) if db is not None else 0
@@ -149,8 +147,7 @@ def _send(config: Config, places: Sequence[Destination], *, due_only: bool = Fal
     from otel import otlp
 
     with closing(sqlite.open_writing(busy_ms=config.get_int("store.busy_ms"), durable=False)) as db:
-        due = [(cursor, url) for cursor, url in cursors if not due_only or cursor.next_try_at <= clock.now_ms()]
-        return [_send_to(db, cursor, otlp.Sender(cursor.signal, url)) for cursor, url in due]
+        return [_send_to(db, cursor, otlp.Sender(cursor.signal, url)) for cursor, url in cursors]
 
 
 def _send_to(db: apsw.Connection, cursor: Cursor, sender: "Sender") -> dict[str, Any]:
@@ -176,14 +173,10 @@ def _send_to(db: apsw.Connection, cursor: Cursor, sender: "Sender") -> dict[str,
         if is_refused:
             changes = {"reached": last, "rejected": cursor.rejected + 1}
         elif not error:
-            changes = {"reached": last, "exported": cursor.exported + count, "failures": 0, "next_try_at": 0}
+            changes = {"reached": last, "exported": cursor.exported + count, "failures": 0}
             changes |= {"error": "", "exported_at": now} if count else {}  # else none of the events is a span
         if error:
-            failures = cursor.failures + 1
-            # At random, so that many machines do not all return to a receiver at the same moment.
-            wait_s = min(300.0, 2.0 ** min(failures, 10)) * random.uniform(0.5, 1.0)  # noqa: S311  # not a secret
-            changes |= {"failures": failures, "error": error, "failed_at": now}
-            changes["next_try_at"] = now + int(wait_s * 1000)
+            changes |= {"failures": cursor.failures + 1, "error": error, "failed_at": now}
         cursor = replace(cursor, **changes)
         with sqlite.transaction(db):
             events.save_cursor(db, asdict(cursor))
@@ -245,7 +238,6 @@ def _cursor_row(db: apsw.Connection | None, cursor: Cursor) -> dict[str, Any]:
         "exported": cursor.exported,
         "failures": cursor.failures,
         "lastError": cursor.error or None,
-        "nextTryAt": clock.iso(cursor.next_try_at) if cursor.failures else None,
         "rejected": cursor.rejected,
         "lastExportAt": clock.iso(cursor.exported_at) if cursor.exported_at else None,
         "lastFailureAt": clock.iso(cursor.failed_at) if cursor.failed_at else None,

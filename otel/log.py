@@ -77,16 +77,10 @@ def new_event(action: str, *, now: int, **details: Unpack[Details]) -> Event:
 
 
 def parse_level(name: str) -> str | None:
-    """The level of a name in any case, also of those that other loggers use; None if it is unknown."""
-    names = {
-        "debug": "debug trace verbose",
-        "info": "info information notice",
-        "warn": "warn warning",
-        "error": "error err",
-        "fatal": "fatal crit critical alert panic emerg emergency",
-    }
+    """The level of a name in any case, also of some that other loggers use; None if it is unknown."""
     name = name.strip().lower()
-    return next((level for level, others in names.items() if name in others.split()), None)
+    name = {"notice": "info", "warning": "warn", "err": "error", "critical": "fatal"}.get(name, name)
+    return name if name in ("debug", "info", "warn", "error", "fatal") else None
 
 
 def identifier(text: str) -> str:
