@@ -54,12 +54,15 @@ def new_event(action: str, *, now: int, **details: Unpack[Details]) -> Event:
         "SLOG_SESSION_ID", "JOELCLAW_SESSION_ID", "JOELCLAW_SESSION_HANDLE", "PI_SESSION_HANDLE"
     )
     system = details.get("system") or _variable("SLOG_SYSTEM_ID", "JOELCLAW_SYSTEM_ID") or host()
+    role = details.get("role", "interactive")  # names a session that has no id, as in the mirrored CLI
+    if role == "interactive":
+        role = "gateway" if _variable("GATEWAY_ROLE") == "central" else _variable("JOELCLAW_ROLE") or role
     success, metadata = details.get("success", True), details.get("metadata")
     duration_ms, error = details.get("duration_ms"), details.get("error")
     event: Event = {
         "id": identifier(details.get("id", "")) or clock.uuid7(),
         "timestamp": now,
-        "sessionId": identifier(session or _role_name(details.get("role", "interactive"))),
+        "sessionId": identifier(session or role),
         "systemId": identifier(system) or "unknown",
         "level": parse_level(details.get("level", "info")) or "info",
         "source": _name(details.get("source", "")) or "cli",
@@ -225,13 +228,6 @@ def as_words(text: str) -> str:
 def _variable(*names: str) -> str:
     """The first of these environment variables that is set."""
     return next(filter(None, (os.environ.get(name, "").strip() for name in names)), "")
-
-
-def _role_name(role: str) -> str:
-    """The session's name if it has no id, as in the mirrored CLI."""
-    if role != "interactive":
-        return role
-    return "gateway" if _variable("GATEWAY_ROLE") == "central" else _variable("JOELCLAW_ROLE") or role
 
 
 def _one_line(text: str) -> str:

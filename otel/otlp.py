@@ -23,7 +23,6 @@ from opentelemetry.sdk.metrics import Counter, Histogram, MeterProvider
 from opentelemetry.sdk.metrics.export import (
     AggregationTemporality,
     InMemoryMetricReader,
-    Metric,
     MetricsData,
     ResourceMetrics,
 )
@@ -281,17 +280,14 @@ def _metrics_of(events: Sequence[Event], resource: Resource) -> ResourceMetrics:
     times = [event["timestamp"] * 1_000_000 for event in events]
     ((of_resource),) = data.resource_metrics if data else ()
     ((of_scope),) = of_resource.scope_metrics
-    timed = [_at(metric, min(times), max(times)) for metric in of_scope.metrics]
+    timed = []
+    for metric in of_scope.metrics:  # the SDK gives them the time at which it has added them up
+        points: Any = [
+            replace(point, start_time_unix_nano=min(times), time_unix_nano=max(times), exemplars=[])
+            for point in metric.data.data_points
+        ]
+        timed.append(replace(metric, data=replace(metric.data, data_points=points)))
     return replace(of_resource, scope_metrics=[replace(of_scope, metrics=timed)], schema_url=_SCHEMA)
-
-
-def _at(metric: Metric, start: int, end: int) -> Metric:
-    """The metric with these times (ns) instead of those at which the SDK has added it up."""
-    points: Any = [
-        replace(point, start_time_unix_nano=start, time_unix_nano=end, exemplars=[])
-        for point in metric.data.data_points
-    ]
-    return replace(metric, data=replace(metric.data, data_points=points))
 
 
 def _measurements(event: Event) -> Iterator[tuple[str, float, dict[str, Any]]]:

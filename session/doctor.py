@@ -39,8 +39,6 @@ from session.state import states_folder
 FIXABLE = doctor_hooks.FIXABLE | {"MODES_OPEN", "STALE_FILES"}
 SUBJECTS = ("command", "store", "home", "switches", "settings", "model", "cluster", "exporter")  # as they are printed
 
-LARGE_STORE_BYTES = 4_000_000  # reading every page takes as long as a bare start of Python
-
 
 @dataclass
 class Examination:
@@ -51,7 +49,7 @@ class Examination:
 
     names: Sequence[str]  # of the clients to check; empty: those that are here or have hooks of ours
     project: bool
-    reads_all: bool  # of the store, however large
+    reads_all: bool  # every page of the store
     findings: list[Finding] = field(default_factory=list)
     facts: dict[str, Any] = field(default_factory=dict)
     subjects: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -67,7 +65,7 @@ def run(
 ) -> dict[str, Any]:
     """Run all checks. With `fix`, make safe repairs, check again, and add each repair as a finding `ok`.
 
-    `reads_all`: read every page of the store even if it is large, which takes seconds.
+    `reads_all`: read every page of the store, which may take seconds.
     """
     examination = _examine(names, project, reads_all)
     if fix and (done := _repair(examination)):
@@ -190,8 +188,7 @@ def check_store(examination: Examination) -> Iterator[Finding]:
         yield _finding("store", lost)
     if examination.db is None:
         return
-    is_read = examination.reads_all or _size(path) <= LARGE_STORE_BYTES
-    if is_read and (faults := store_file.faults(examination.db)):
+    if examination.reads_all and (faults := store_file.faults(examination.db)):
         fix = (
             "with a backup: `joelclaw restore FILE --force` (the current data is set aside); without one, save what is "
             f"left with `joelclaw memory export`, move {path} away, and import it again"

@@ -186,7 +186,11 @@ def _push(db: apsw.Connection, cluster: "Cluster", progress: Progress, *, deadli
         raise Failure(NOT_INITIALISED, "nothing is queued for a cluster", "run `joelclaw store init`")
     sent = {"documents": 0, "deleted": 0, "refused": 0}
     try:
-        while time.monotonic() < deadline and (entries := _due(db)):
+        query = "SELECT seq, id, collection FROM outbox WHERE not_before <= ? ORDER BY seq LIMIT ?"
+        while time.monotonic() < deadline:
+            entries: list[Any] = db.execute(query, (clock.now_ms(), PAGE)).fetchall()
+            if not entries:
+                break
             for code, name in NAME_OF.items():
                 changed = [(number, document_id) for number, document_id, collection in entries if collection == code]
                 _push_documents(db, cluster, name, changed, sent)
@@ -200,12 +204,6 @@ def _push(db: apsw.Connection, cluster: "Cluster", progress: Progress, *, deadli
         _note(db, "error", None)
         _note(db, "synced_at", clock.now_ms())
     return sent
-
-
-def _due(db: apsw.Connection) -> list[Any]:
-    """The first entries that are due: number, id and code of the collection of a document."""
-    query = "SELECT seq, id, collection FROM outbox WHERE not_before <= ? ORDER BY seq LIMIT ?"
-    return db.execute(query, (clock.now_ms(), PAGE)).fetchall()
 
 
 def _push_documents(

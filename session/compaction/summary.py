@@ -196,16 +196,15 @@ def parse(text: str) -> dict[str, str]:
             found.setdefault(section, [])
         elif section and line.strip().lower() not in (NOTHING, "<summary>", "</summary>"):
             found[section].append(line)
-    parsed = {name: _without_open_fence(found[name]) for name in Section if name in found}
-    return {name: body for name, body in parsed.items() if body.strip("-* .").lower() not in ("", "none", "n/a")}
-
-
-def _without_open_fence(lines: list[str]) -> str:
-    """The text of a section. A fence without a partner encloses the whole reply, or would swallow the next section."""
-    fences = [at for at, line in enumerate(lines) if line.lstrip().startswith(("```", "~~~"))]
-    if len(fences) % 2:
-        del lines[fences[-1]]
-    return "\n".join(lines).strip()
+    parsed = {}
+    for name in filter(found.__contains__, Section):
+        fences = [at for at, line in enumerate(found[name]) if line.lstrip().startswith(("```", "~~~"))]
+        if len(fences) % 2:  # without a partner, it encloses the whole reply, or would swallow the next section
+            del found[name][fences[-1]]
+        body = "\n".join(found[name]).strip()
+        if body.strip("-* .").lower() not in ("", "none", "n/a"):
+            parsed[str(name)] = body
+    return parsed
 
 
 def is_summary(sections: Mapping[str, str]) -> bool:
