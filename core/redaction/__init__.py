@@ -78,8 +78,11 @@ _ANCHORS = frozenset(
     .split("|")
 ).union(NAME_PARTS, " ".join(FORMS.values()).split(), _ESCAPES, _ENCODED, ["creds", "login"])  # fmt: skip
 """Every text with a secret that no random token, no URL and no login shows contains one of these, or of `_PHRASES`."""
-_EXACT = frozenset(anchor for anchor in _ANCHORS if anchor != anchor.lower())
-_FOLDED = _ANCHORS - _EXACT
+_NO_DIGITS = dict.fromkeys(map(ord, "0123456789"))
+_BARE = {a: bare.lower() for a in _ANCHORS if (bare := a.translate(_NO_DIGITS)) != a}
+"""The anchors with digits, and each without them, in lower case."""
+_EXACT = frozenset(anchor for anchor in _ANCHORS.difference(_BARE) if anchor != anchor.lower())
+_FOLDED = _ANCHORS.difference(_BARE, _EXACT)
 _PHRASES = tuple(
     "log in|logged in|logging in|sign in|admin user|recovery code|backup code|net use|op read |mc alias|sudo -s|env add"
     .split("|")
@@ -196,7 +199,11 @@ class Clues:
         words = set(text.split()) - _harmless_words
         fresh, lower = f" {' '.join(words)} ", text.lower()
         low = fresh.lower()
-        anchors = {*filter(low.__contains__, _FOLDED), *filter(fresh.__contains__, _EXACT)}
+        # Numbers make most words of an output differ.
+        shapes = f" {' '.join({*fresh.translate(_NO_DIGITS).split()})} "
+        folded = shapes.lower()
+        anchors = {*filter(shapes.__contains__, _EXACT), *filter(folded.__contains__, _FOLDED)}
+        anchors.update(a for a, bare in _BARE.items() if bare in folded and (a in fresh or a in low))
         if "token" in anchors and "token" not in low.replace("tokens", ""):
             anchors.remove("token")
         numbered = [word for word in words if len(word) > 7 and any(map(str.isdigit, word))]
