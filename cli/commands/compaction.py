@@ -19,10 +19,11 @@ from cli.output import Answer, is_for_person, require_known, step, wrong_usage
 from core import config
 from core.command import model_from_config
 from core.errors import Failure
-from core.store import sessions as stored_sessions
+from core.store import sqlite
 from session import idle as idle_compaction
+from session import known_sessions
 from session.compaction import preparation, session_tree, summary
-from session.known_states import list_states, session_of, state_times
+from session.known_states import list_states
 from session.state import read_state, stored_id, stored_line
 
 if TYPE_CHECKING:
@@ -71,13 +72,9 @@ def show(id: Annotated[str | None, shared.session_argument("Its id (default: lis
     if id is None:
         sessions = list_states()
         return Answer({"count": len(sessions), "sessions": sessions})
-    name = stored_id(id)
-    state = read_state(name)
-    if state is None and (whole := stored_sessions.only_one(name, map(session_of, state_times()))):
-        state = read_state(whole)
+    state = read_state(known_sessions.resolve(sqlite.open_or_empty(), stored_id(id)))
     if state is None:
-        fix = "see `joelclaw checkpoint show`"
-        raise Failure("SESSION_NOT_FOUND", f"there is no session {id[:80]!r}", fix)
+        raise Failure("SESSION_NOT_FOUND", f"{id[:80]!r} has no state", "see `joelclaw checkpoint show`")
     return Answer(state.to_json())
 
 

@@ -100,9 +100,6 @@ def project(
 # store …, backup, restore
 
 
-_STATUS_STEP = step("joelclaw status", "what waits to be pushed, and the last error")
-
-
 @store.command("init")
 def init() -> Answer:
     """Create the cluster's collections."""
@@ -110,7 +107,7 @@ def init() -> Answer:
 
     settings = config.load()
     result = cluster_sync.initialise(settings)
-    return Answer(result, [step("joelclaw store push", "copy this machine's memory to the cluster"), _STATUS_STEP])
+    return Answer(result, [step("joelclaw store push", "copy this machine's memory to the cluster")])
 
 
 @store.command("push")
@@ -125,7 +122,7 @@ def push() -> Answer | int:
         cluster_sync.push_in_background(settings)
         return 0
     with shared.progress_bar("push") as (_, advance):
-        return Answer(cluster_sync.push(settings, advance), [_STATUS_STEP])
+        return Answer(cluster_sync.push(settings, advance))
 
 
 @store.command("pull")
@@ -134,7 +131,7 @@ def pull() -> Answer:
     from core.store import cluster_sync
 
     with shared.progress_bar("pull") as (_, advance):
-        return Answer(cluster_sync.pull(config.load(), advance), [_STATUS_STEP])
+        return Answer(cluster_sync.pull(config.load(), advance))
 
 
 @store.command("prune")
@@ -159,7 +156,7 @@ def prune(confirmed: shared.ConfirmedDeletion = None) -> Answer | int:
         return Answer({}, message="Cancelled; nothing was deleted.")
     result = deletion.prune(db, settings, background=in_background, dry_run=False)
     result["sessionStates"] = expire_states(expiry, dry_run=False)
-    return Answer(result, [step("joelclaw status", "what is left")])
+    return Answer(result)
 
 
 @app.command("backup")
@@ -187,5 +184,4 @@ def restore(
     result = backups.restore(file, folder, force=force, verify_only=verify_only)
     if not result["restored"]:
         return Answer(result, [step(f"joelclaw restore {quoted(file)}", "restore it")])
-    is_home = result["home"] == os.path.realpath(files.home())
-    return Answer(result, [step("joelclaw install --all", "on another machine: the hooks of its agents")] * is_home)
+    return Answer(result)

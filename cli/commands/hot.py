@@ -193,9 +193,7 @@ def checkpoint_save(options: Mapping[str, Any]) -> Answer:
     result = task.save_checkpoint(event, config.load(), role=given.get("role") or "")
     if ignored:
         result["ignored"] = ignored
-    session = quoted(result["sessionId"])
-    actions = [step(f"joelclaw checkpoint show {session}", "everything known about this session")]
-    return Answer(result, actions)
+    return Answer(result)
 
 
 def checkpoint_flush(options: Mapping[str, Any]) -> Answer:
@@ -289,12 +287,10 @@ def _inject(name: str, options: Mapping[str, Any], kind: Kind, fields: dict[str,
     if session.set_aside:
         result["setAside"] = session.set_aside
     result |= errors_of(session.faults)
-    show = step(f"joelclaw checkpoint show {quoted(session_id)}", "everything known about this session")
-    actions = [show] if reaction.reason != reactions.NO_CHECKPOINT else []
     if not options["raw"]:
-        return Answer(result, actions)
+        return Answer(result)
     code = 0
     for fault in session.faults:
         tell(shown(f"joelclaw inject: {fault['message']} ({fault['code']})\n"))
         code = 0 if reaction.texts else FAILED
-    return Answer(result, actions, FramedText(content), exit_code=code)
+    return Answer(result, text=FramedText(content), exit_code=code)

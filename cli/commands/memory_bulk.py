@@ -58,18 +58,13 @@ def import_(
             if failed == lines:
                 raise Failure("IMPORT_FAILED", message, 'give a JSON object per line, such as {"text": "..."}')
     else:
-        if file == "-":
-            raise wrong_usage(f"{form} is read from a file", "name the file; stdin takes only JSON lines")
         with shared.progress_bar("importing") as (_, advance):
             report = transfer.import_markdown(file, **about, progress=advance)
         if not report["items"]:
             why = "".join(f": {item['where']}: {item['reason']}" for item in report["leftOut"][:1])
             raise Failure("IMPORT_FAILED", f"nothing in {file} can be imported as {form}{why}", "give its --format")
-    following = step("joelclaw memory list --all", "what is stored")
-    if preview:
-        following = step(f"joelclaw memory import {quoted(file)} --format {form}", "import it")
     is_incomplete = bool(failed) and not preview
-    return Answer({"file": file, **report}, [following], exit_code=FAILED * is_incomplete, message=message)
+    return Answer({"file": file, **report}, exit_code=FAILED * is_incomplete, message=message)
 
 
 @app.command("export")
@@ -232,8 +227,6 @@ def observe(
 
     if bool(transcript) == bool(session):
         raise wrong_usage("name either a transcript or a session", "give TRANSCRIPT, or --session ID")
-    if transcript and not os.path.isfile(transcript):
-        raise wrong_usage(f"there is no file {transcript}", "name a transcript, or give --session ID")
     session_id = observe_job.session_name(transcript_files.look_at(transcript)[1] if transcript else session)
     settings = config.load()
     model = model_from_config(settings, command)
@@ -241,5 +234,4 @@ def observe(
         raise model_not_configured()
     result = observe_job.observe(settings, model, session_id, transcript)
     rest = step(f"joelclaw memory observe --session {quoted(session_id)}", "continue with the rest")
-    recent = step("joelclaw memory recent", "what is remembered now")
-    return Answer(result, [rest if result["left"]["turns"] else recent])
+    return Answer(result, [rest] if result["left"]["turns"] else [])

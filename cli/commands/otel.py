@@ -6,7 +6,7 @@
 import select
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer import Argument, Option
@@ -28,7 +28,7 @@ app = typer.Typer()
 otel = shared.group(app, "otel", "Emit, search and follow events.")
 o11y = shared.group(app, "o11y", "Show all events of a session or machine.")
 
-_LEVELS = ("debug", "info", "warn", "error", "fatal")
+LEVELS = ["debug", "info", "warn", "error", "fatal"]
 
 Sources = Annotated[
     str | None, Option("--source", metavar="CSV", help="Sources", autocompletion=shared.stored("source"))
@@ -46,9 +46,7 @@ def emit(
     action: Annotated[str | None, Option(help="The same as an option")] = None,
     source: Annotated[str | None, Option(help="Where it comes from (default: cli)")] = None,
     component: Annotated[str | None, Option(help="The component (default: otel-cli)")] = None,
-    level: Annotated[
-        Literal["debug", "info", "warn", "error", "fatal"] | None, Option(help="Severity (default: info)")
-    ] = None,
+    level: Annotated[str | None, Option(metavar="|".join(LEVELS), help="Severity (default: info)")] = None,
     success: Success = None,
     metadata: Annotated[str | None, Option(metavar="JSON", help="A JSON object")] = None,
     id: Annotated[str | None, Option(help="Its id; the same is stored once")] = None,
@@ -65,7 +63,7 @@ def emit(
 @otel.command("search", help="Find events by their words.")
 def search(
     query: Annotated[list[str] | None, Argument(metavar="QUERY", help="Words; a|b means either")] = None,
-    level: Annotated[str | None, Option(metavar="CSV", help="Severities", autocompletion=lambda: [*_LEVELS])] = None,
+    level: Annotated[str | None, Option(metavar="CSV", help="Severities", autocompletion=lambda: LEVELS)] = None,
     source: Sources = None,
     component: Components = None,
     session: shared.OnlySession = "",

@@ -88,10 +88,8 @@ def show(
     result["query"] = last["query"] if identifier in last["hits"] else ""
     if identifier != id:
         result["recall"] = {"query": last["query"], "at": clock.iso(last["at"]), "folder": last["folder"]}
-    actions = [step(f"joelclaw memory show {quoted(result['id'])}", "everything known about it")]
-    if result["sessionId"]:
-        session = quoted(quoting.shown_id(result["sessionId"]))
-        actions = [step(f"joelclaw session show {session} --full", "the whole session, turn by turn")]
+    session = quoted(quoting.shown_id(result["sessionId"]) or result["id"])
+    actions = [step(f"joelclaw session show {session} --full", "all of it")] if result["sessionId"] else []
     lines = (f"{SPEAKERS.get(entry['role'], entry['role'])}: {entry['text']}" for entry in result["entries"])
     return Answer(result, actions, "\n".join(lines) if raw else None, view="cli.views:conversation")
 

@@ -241,17 +241,13 @@ def exclude(
     if folder is None and f"{os.path.realpath(os.path.expanduser('~'))}/".startswith(f"{path.rstrip('/')}/"):
         fix = f"name it if you want that: joelclaw exclude {quoted(path)}"
         raise wrong_usage(f"{path} is your home: all your projects are in it", fix)
-    exists = os.path.isdir(path)
     changed = switches.set_excluded(path, is_excluded=True)
     db = sqlite.open_reading()
     places = dict.fromkeys((path, os.path.abspath(folder or ".")))
     archived = sessions.below(db, places) if db is not None else []
-    about = "hide a session that was archived from it before; --undo brings it back"
-    steps = [step(f"joelclaw memory forget --session {quoted(session)}", about) for session in archived[:20]]
-    steps.append(step(f"joelclaw exclude --remove {quoted(path)}", "archive its sessions again"))
-    result = {"path": path, "exists": exists, "excluded": True, "changed": changed, "archivedBefore": archived}
-    message = "" if exists else f"{path} does not exist; it is excluded anyway. Check the spelling."
-    return Answer(result, steps, message=message)
+    result = {"path": path, "excluded": True, "changed": changed, "archivedBefore": archived}
+    message = "" if os.path.isdir(path) else f"{path} does not exist; it is excluded anyway. Check the spelling."
+    return Answer(result, [step(f"joelclaw exclude --remove {quoted(path)}", "archive it again")], message=message)
 
 
 # completion, mcp

@@ -26,7 +26,7 @@ def used_home(home: Path, run: Run, tmp_path: Path) -> Path:
     ("uninstall pi --yes", ["pi user"]),
     ("off --everywhere", ["Everything is off: hooks do not inject", "off yes", "resume"]),
     ("on --everywhere", ["scope everywhere"]),
-    ("exclude .", ["excluded yes", "archive its sessions again"]),
+    ("exclude .", ["excluded yes", "archive it again"]),
     ("otel list", ["queue.failed", "bad worse", "1 of 1"]),
     ("otel list --level fatal", ["No event matches"]),
     ("otel stats", ["errors"]),

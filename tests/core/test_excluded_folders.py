@@ -77,9 +77,7 @@ def test_episodes_archived_before_the_exclusion_stay_and_can_be_forgotten(
     run("memory", "archive", str(transcript(tmp_path, "before", client / "app")), env=NOW)
     done = run("exclude", str(client), env=NOW)
     assert done.result["archivedBefore"] == ["before"] and sessions(run) == {"before"}
-    command = done.json["next_actions"][0]["command"]
-    assert command == "joelclaw memory forget --session before"
-    run(*command.split()[1:], env=NOW)
+    run("memory", "forget", "--session", "before", env=NOW)
     assert sessions(run) == set()
 
 
@@ -98,7 +96,7 @@ def test_listing_and_refused_folders(run: Run, home: Path, tmp_path: Path, clien
     assert run("exclude", "--list", env=NOW).result["excluded"] == [str(client)]
     gone = str(tmp_path / "a-worktree-that-was-removed")
     result = run("exclude", gone, env=NOW).result
-    assert (result["excluded"], result["exists"], result["path"]) == (True, False, gone)
+    assert (result["excluded"], result["path"]) == (True, gone)
     shown = " ".join(on_terminal(home, "exclude", gone).out.split())  # it wraps at the width of the terminal
     assert "does not exist; it is excluded anyway" in shown
     assert run("exclude", "--remove", gone, env=NOW).result["changed"]
