@@ -132,7 +132,7 @@ def open_request(history: History, session: Session, calls: Sequence[Call]) -> s
     at = _turn_start(said, calls, session.get("ended_at", 0))
     before = [prompt for _, prompt in said[:at] if prompt]
     opened = [prompt for _, prompt in said[at:] if prompt]
-    telling = list(filter(_is_telling, opened)) or opened[-1:]
+    telling = list(filter(says_something, opened)) or opened[-1:]
     asked = list(filter(is_request, telling))
     shown = dict.fromkeys((asked or telling)[:1] + asked[-1:] + telling[-1:], "")
     if not any(is_request(prompt, WHOLE_LETTERS) for prompt in shown):
@@ -154,12 +154,10 @@ def talked_about(history: History) -> str:
 def _requests_before(prompts: Sequence[str]) -> list[str]:
     """The last request that needs nothing before it, and the one after it that says most; repeated prompts say nothing.
 
-    A short prompt counts as a request here if it has several words, and not only function words: it is quoted behind
-    the request that it may belong to, so that nothing has to be guessed about it.
+    A short prompt is quoted behind the request that it may belong to, so that nothing has to be guessed about it.
     """
     whole = next((at for at in range(len(prompts) - 1, -1, -1) if is_request(prompts[at], WHOLE_LETTERS)), -1)
-    later = [prompt for prompt in prompts[whole + 1 :] if _is_telling(prompt) and prompts.count(prompt) == 1]
-    later = [prompt for prompt in later if is_request(prompt) or _telling_words(prompt)]
+    later = [prompt for prompt in prompts[whole + 1 :] if says_something(prompt) and prompts.count(prompt) == 1]
     return list(filter(None, (prompts[whole] if whole >= 0 else "", last_request(later))))
 
 
@@ -203,8 +201,3 @@ def _telling_words(prompt: str) -> list[str]:
     order = words.split(own_words(prompt)[:READ_CHARS])
     empty = words.STOP_WORDS.union(words.function_words(order))
     return [word for word in order if word not in empty]
-
-
-def _is_telling(prompt: str) -> bool:
-    """Whether a prompt may say more than "go on": it is a request, or has several words or a number."""
-    return len(own_words(prompt).split()) > 1 or prompt[:1].isdigit() or is_request(prompt)

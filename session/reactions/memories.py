@@ -252,13 +252,9 @@ def names_file(text: str, path: str) -> bool:
     from core.names import is_file, names_in_order
 
     file = path.rpartition("/")[2]
-    if not is_file(file):  # Makefile
-        return file in text.split()
-    names = {name for name, _ in names_in_order(text)}
-    paths = [name for name in names if name.endswith("/" + file)]
-    if paths:
-        return any(f"/{path}".endswith(f"/{name}") or f"/{name}".endswith(f"/{path}") for name in paths)
-    return file in names
+    names = [name for name, _ in names_in_order(text)] if is_file(file) else text.split()  # Makefile
+    paths = [name for name in names if name.endswith(f"/{file}")] or names
+    return any(f"/{path}".endswith(f"/{name}") or f"/{name}".endswith(f"/{path}") for name in paths)
 
 
 def _in_settings(path: str, bases: Sequence[str], scopes: Mapping[str, str]) -> tuple[str, str]:
