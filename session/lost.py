@@ -38,15 +38,16 @@ def of_project(db: apsw.Connection | None, given: str, kinds: Sequence[str], *, 
 
     Raises SESSION_NOT_FOUND and NO_COMPACTION.
     """
-    if db is None:
-        raise _nothing_archived()
+    latest = sessions.latest(db, 1) if db is not None else []
+    if db is None or not (given or latest):
+        fix = f"archive your past sessions: {ARCHIVE_ALL}"
+        raise Failure("SESSION_NOT_FOUND", "no session is archived yet", fix)
     if given:
         return of_session(db, _named_session(db, given), kinds)
     ours = sessions.last_compacted(db, project_names(project, sessions.projects(db))) if project else None
     session = ours or sessions.last_compacted(db)
     if session is None:
-        latest = sessions.latest(db, 1)
-        raise _no_compaction(db, latest[0]["id"]) if latest else _nothing_archived()
+        raise _no_compaction(db, latest[0]["id"])
     return of_session(db, session, kinds, chosen="project" if ours else "last")
 
 
@@ -304,10 +305,6 @@ def _named_session(db: apsw.Connection, given: str) -> Session:
         fix = f"archive its transcript: joelclaw memory archive PATH, or {ARCHIVE_ALL}"
         raise Failure("SESSION_NOT_FOUND", f"no session {given[:80]!r} is archived", fix)
     return known
-
-
-def _nothing_archived() -> Failure:
-    return Failure("SESSION_NOT_FOUND", "no session is archived yet", f"archive your past sessions: {ARCHIVE_ALL}")
 
 
 def _no_compaction(db: apsw.Connection, session: str) -> Failure:
