@@ -3,8 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 AGENT ?= pi
-# Tests wait nearly as long as they work: two workers a core keep it busy; many more than eight only collect.
-WORKERS ?= $(shell $(PYTHON) -c 'import os; print(2 * (os.cpu_count() or 1))')
+# Tests also wait: one worker more than cores. Each takes three seconds to collect: many more than eight only collect.
+WORKERS ?= $(shell $(PYTHON) -c 'import os; print(1 + (os.cpu_count() or 1))')
 PYTEST = $(BIN)/python -m pytest --numprocesses $(WORKERS) --maxprocesses 8 --dist worksteal
 STAMP := $(VENV)/.stamp
 DEMO := $(VENV)/.demo-stamp

@@ -2,7 +2,6 @@
 
 import ast
 import functools
-import re
 from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -66,26 +65,6 @@ def folders(room: str) -> list[Path]:
 def test_a_folder_can_be_read_at_a_glance(room: str) -> None:
     for folder in folders(room):
         assert sum(path.name != "__init__.py" for path in folder.glob("*.py")) <= MOST_MODULES, folder
-
-
-def stem(name: str) -> str:
-    """A name without its ending: `refresh` and `refreshing`, `plan` and `planner` have one stem."""
-    return re.sub(r"(.)\1$", r"\1", re.sub(r"(ing|ed|ers?|e?s|e)$", "", name))
-
-
-def test_the_stem_of_a_name() -> None:
-    assert stem("refresh") == stem("refreshing")
-    assert stem("idle") == stem("idling")
-    assert stem("plan") == stem("planner") == stem("plans")
-    assert stem("summary") != stem("summary_form")
-
-
-@pytest.mark.parametrize("room", MAY_IMPORT)
-def test_two_names_of_a_folder_differ_by_more_than_their_ending(room: str) -> None:
-    for folder in folders(room):
-        names = [path.stem for path in folder.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()]
-        alike = [(row, two) for row in names for two in names if row < two and stem(row) == stem(two)]
-        assert not alike, folder
 
 
 def names_imported(path: Path) -> Iterator[str]:

@@ -50,7 +50,9 @@ def holder(home: Path) -> int:
 
 def settings(home: Path, command: str, observe: str = "") -> None:
     home.mkdir(mode=0o700, exist_ok=True)
-    patience = f"[store]\nbusy_ms = {round(PATIENCE_S * 1000)}\n"  # on a busy machine, a writer may hold the store for long
+    patience = (
+        f"[store]\nbusy_ms = {round(PATIENCE_S * 1000)}\n"  # on a busy machine, a writer may hold the store for long
+    )
     config = f"[model]\ncommand = {json.dumps(command)}\n[observe]\n{observe}\n"
     (home / "config.toml").write_text(config + patience)
 

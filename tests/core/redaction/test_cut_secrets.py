@@ -56,7 +56,7 @@ def halves(secret: str) -> list[str]:
 
 
 @given(sample=st.sampled_from(POSITIVE), place=st.sampled_from(sorted(CUTS)), share=st.floats(0.2, 0.9))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=10, deadline=None)
 def test_no_half_of_a_secret_is_left(sample: Sample, place: str, share: float) -> None:
     at = sample.text.find(sample.secret) + int(len(sample.secret) * share)  # so much of the text stands before the cut
     size = CUTS[place]
@@ -72,7 +72,7 @@ def test_no_half_of_a_secret_is_left(sample: Sample, place: str, share: float) -
 
 
 @given(sample=st.sampled_from(POSITIVE), most=st.integers(10, 4000), share=st.floats(0, 1), many=st.integers(1, 8))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_a_text_full_of_secrets_is_cut_as_well(sample: Sample, most: int, share: float, many: int) -> None:
     """Redaction shortens a text: what stood far behind the cut comes to stand before it."""
     size = most + texts.MARGIN

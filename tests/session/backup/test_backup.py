@@ -15,7 +15,7 @@ import pytest
 from claude_transcript import CWD, Transcript
 from conftest import JOELCLAW, PATIENCE_S, Run, clean_environment
 
-WRITERS = 10
+WRITERS = 6
 NOTE = "the scheduler of the gateway runs in UTC, never in local time"
 NEVER = ("cache", ".lock", ".tmp", "store.db-", "store.db.", "backups.json", ".locks", "/task/", "/queries/")
 
@@ -78,7 +78,7 @@ def filled(run: Run, home: Path) -> Path:
 
 
 @pytest.mark.spawned
-def test_under_ten_writing_hooks_it_restores_equal(run: Run, filled: Path, tmp_path: Path) -> None:
+def test_while_hooks_write_it_restores_equal(run: Run, filled: Path, tmp_path: Path) -> None:
     home, file, elsewhere = filled, tmp_path / "kept.tar.gz", tmp_path / "elsewhere"
     acknowledged = [0] * WRITERS
     go_on = threading.Event()
