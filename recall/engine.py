@@ -16,7 +16,7 @@ from core.store.search import LocalCandidates
 from core.store.sqlite import COLLECTIONS
 from recall.hit import EXTERNAL, document_hit, snippet
 from recall.query import Scope, expand, resolve_category
-from recall.ranking import Ranking, is_work, reasons_to_drop, restatement_factor
+from recall.ranking import Ranking, is_work, reasons_to_drop, restates_question
 from recall.times import asks_only_for_a_time, period_named, words_of_time
 
 if TYPE_CHECKING:
@@ -242,7 +242,7 @@ class _Recall:
 
     def _document_hits(self, trusted: Sequence[Ranked]) -> list[Hit]:
         """The best hits. A text that repeats a better hit of its session is counted in that hit's `more`."""
-        asked = words.split(self.query.text)
+        asked = frozenset(words.split(self.query.text))
         most = self.most if any(is_work(ranked.traits) for ranked in trusted[: self.most]) else self.limit
         # Some more, since those that restate the question lose half of their score.
         considered = {ranked.traits["rowid"]: ranked for ranked in trusted[: most + self.limit + 5]}
@@ -252,7 +252,7 @@ class _Recall:
             if document["session_id"] in speaking and "session-task" in document["tags"]:
                 continue  # its prompts are among the hits as turns
             ranked = considered[document["rowid"]]
-            score = ranked.score * restatement_factor(document, asked, self.scope)
+            score = ranked.score * (0.5 if restates_question(document["text"], asked) else 1.0)
             if score >= self.query.min_score and not self.scope.excludes(document["project"], document["session_id"]):
                 scored.append((score, document, ranked))
         # stable: equal scores stay in the order of the ranking

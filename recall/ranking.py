@@ -9,14 +9,13 @@ in any other session part of a conversation.
    score = (raw · stage, averaged with the words of the segment around it) · time · project · boost · coverage
 3. conclusions: the message that ends a turn comes before its prompt and the steps to it
 
-`recall.engine` then applies `reasons_to_drop` and `restatement_factor`. Numbers without another reason were tuned on
+`recall.engine` then applies `reasons_to_drop` and `restates_question`. Numbers without another reason were tuned on
 the first 84 questions of docs/figures.md, which reports two further sets of questions about sessions. A number was
 removed if recall without it lost less than 1 % of the answers on those.
 """
 
 from __future__ import annotations
 
-from itertools import pairwise
 from math import exp, log
 
 from core import TYPE_CHECKING, words
@@ -26,7 +25,7 @@ from recall.times import period_named, words_of_time
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from core.records import Document, Filters, Traits
+    from core.records import Filters, Traits
     from core.store.search import LocalCandidates
     from recall.query import Query, Scope
 
@@ -226,33 +225,13 @@ def raise_conclusions(ranked: Sequence[Ranked]) -> list[Ranked]:
     return [own for _, _, own in raised]
 
 
-def restatement_factor(document: Document, asked: Sequence[str], scope: Scope) -> float:
-    """.5 for a text that restates the question, or that was written to be found by it; else 1.
-
-    `asked`: the words of the question. Only texts of other projects are suspected to be written for it.
-    """
-    is_foreign = scope.factor(document["project"], document["session_id"]) < 1
-    repeats = _repeats_question(document["text"], frozenset(asked))
-    return 0.5 if repeats or (is_foreign and _is_written_to_be_found(document, asked)) else 1.0
-
-
-def _repeats_question(text: str, asked: frozenset[str]) -> bool:
-    """Whether a user's prompt adds hardly a word to the question, or a session's task contains most of it."""
+def restates_question(text: str, asked: frozenset[str]) -> bool:
+    """Whether a user's prompt adds hardly a word to those of the question, or a session's task has most of them."""
     text_words = set(words.split(text[len("user:") :])) - words.STOP_WORDS  # or "Task:"
     if text.startswith("user:"):
         return len(text_words - asked) <= 0.15 * len(text_words)
     wanted = asked - words.STOP_WORDS
     return text.startswith("Task:") and len(wanted) > 0 and len(wanted & text_words) >= 0.6 * len(wanted)
-
-
-def _is_written_to_be_found(document: Document, asked: Sequence[str]) -> bool:
-    """Whether a text contains most of the question's pairs of neighbouring words, as pages do that want to rank well.
-
-    A question of less than four pairs is contained in many texts.
-    """
-    asked_pairs = set(pairwise(asked))
-    pairs = pairwise(words.split(f"{document['text']}\n{document['context']}"))
-    return len(asked_pairs) >= 4 and len(asked_pairs.intersection(pairs)) >= 0.6 * len(asked_pairs)
 
 
 def reasons_to_drop(traits: Traits, score: float, now: int, query: Query) -> list[str]:
