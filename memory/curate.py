@@ -22,7 +22,7 @@ from core.store.sqlite import COLLECTIONS
 from memory import gate, write
 from recall.hit import origin_of, origin_of_call
 from recall.names import CALL_PREFIX, call_place, time_of
-from recall.query import resolve_category, short_category
+from recall.query import resolve_category
 
 STALE = "stale"
 
@@ -150,7 +150,7 @@ def to_view(document: Document) -> dict[str, Any]:
         "history": "history", "forgotten": "forgotten", "forgotten_at": "forgotten_at",
     }  # fmt: skip
     view["origin"] = origin_of(document)
-    view["category"] = short_category(document["category_id"])
+    view["category"] = document["category_id"].removeprefix("jc:")
     view["forgotten"] = document["forgotten_at"] is not None
     return {key: view[name] for key, name in names.items()}
 
@@ -356,19 +356,16 @@ def forget_session(db: apsw.Connection, session: str, *, now: int, vectors: bool
     call_count = 0
     with sqlite.transaction(db):
         was_forgotten = sessions.is_forgotten(db, session)
-        signatures = vectors and documents.has_signatures(db)
         for member in _with_subagents(db, session, forgotten=False):
             known = sessions.by_id(db, member)
             call_count += known["calls"] if known else 0
-            memories = documents.of_session(db, member)
-            for rowid, _ in memories:
-                documents.forget(db, rowid, now, signatures=signatures)
-            documents.renew_segments(db, member)
-            forgotten.hide_session(db, member, [name for _, name in memories], now=now)
-            names += [name for _, name in memories]
+            memories = [documents.by_id(db, name) for _, name in documents.of_session(db, member)]
+            hidden = _hide(db, [*filter(None, memories)], now=now, vectors=vectors, undo=False)
+            forgotten.hide_session(db, member, hidden, now=now)
+            names += hidden
     return {
         "session": session, "ids": names, "forgotten": names, "unchanged": [session] if was_forgotten else [],
-        "undo": False, "toolCalls": call_count,
+        "toolCalls": call_count,
     }  # fmt: skip
 
 
@@ -376,8 +373,7 @@ def undo_forget_session(db: apsw.Connection, session: str, *, now: int, vectors:
     """Undo `forget_session`. Raises Failure MEMORY_PURGED if nothing of the session was kept."""
     names: list[str] = []
     with sqlite.transaction(db):
-        was_forgotten = sessions.is_forgotten(db, session)
-        for member in _with_subagents(db, session, forgotten=True) if was_forgotten else ():
+        for member in _with_subagents(db, session, forgotten=True):
             kept = forgotten.bring_back(db, member)
             if kept is None and member == session:
                 fix = f"if its transcript still exists: joelclaw memory archive --again {session}"
@@ -385,10 +381,7 @@ def undo_forget_session(db: apsw.Connection, session: str, *, now: int, vectors:
             found = [memory for name in kept or () if (memory := documents.by_id(db, name)) and not _is_purged(memory)]
             names += _hide(db, found, now=now, vectors=vectors, undo=True)
         known = sessions.by_id(db, session)
-    return {
-        "session": session, "ids": names, "restored": names, "unchanged": [] if was_forgotten else [session],
-        "undo": True, "purged": [], "toolCalls": known["calls"] if known and was_forgotten else 0,
-    }  # fmt: skip
+    return {"session": session, "ids": names, "restored": names, "toolCalls": known["calls"] if known else 0}
 
 
 def _with_subagents(db: apsw.Connection, session: str, *, forgotten: bool) -> list[str]:

@@ -24,7 +24,6 @@ from core.store.sqlite import COLLECTIONS, fold_log
 from memory import gate, write
 from memory.curate import with_iso_times
 from memory.knowledge import markdown
-from recall.query import short_category
 
 LINES = "ours"  # the value of `--format` for our own JSON lines
 MARKDOWN = "markdown"
@@ -102,7 +101,7 @@ class _Import:
                 self._note(outcome, "first", {
                     "where": f"line {incoming.line}", "outcome": outcome, "id": document["id"],
                     "tags": document["tags"], "verdict": document["write_verdict"],
-                    "category": short_category(document["category_id"]), "observation": _excerpt(document["text"]),
+                    "category": document["category_id"].removeprefix("jc:"), "observation": _excerpt(document["text"]),
                 })  # fmt: skip
             batch = list(islice(ready, per_commit))
         documents.renew_due_segments(db)

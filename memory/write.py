@@ -16,7 +16,7 @@ from core.store import documents, sqlite
 from core.store.search import LocalCandidates
 from core.store.sqlite import BY_HAND
 from memory import gate
-from recall.query import resolve_category, short_category
+from recall.query import resolve_category
 from recall.vectors import document_vector
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def write(db: apsw.Connection, draft: Draft, *, now: int, vectors: bool) -> dict
     document = compose(draft, redacted, now=now)
     with sqlite.transaction(db):
         document, is_merged = place(db, document, now=now, vectors=vectors)
-    guessed = short_category(document["category_id"])
+    guessed = document["category_id"].removeprefix("jc:")
     result: dict[str, Any] = {
         "observation": document["text"], "source": document["source"], "tags": document["tags"], "id": document["id"],
         "verdict": document["write_verdict"], "confidence": document["write_confidence"],

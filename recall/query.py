@@ -178,8 +178,3 @@ def resolve_category(name: str) -> str:
         "memory": "memory-system", "people": "people-relationships", "relationships": "people-relationships",
     }  # fmt: skip
     return f"jc:{aliases.get(slug, slug)}" if slug else ""
-
-
-def short_category(category_id: str) -> str:
-    """The id without its prefix: `operations` for `jc:operations`."""
-    return category_id.removeprefix("jc:")
