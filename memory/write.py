@@ -230,8 +230,8 @@ def is_global(document: Document) -> bool:
 def write_task(db: apsw.Connection, draft: Draft, *, now: int, vectors: bool) -> str:
     """Write a session's current task into its task memory, keeping its earlier tasks; returns the memory's id.
 
-    A session has a single task memory. The ids follow from the session's, so that a
-    process that was killed finds its memory again. After the user forgot a task memory, the next is created.
+    A session has a single task memory. Its id follows from the session's, so that a process that was killed finds it
+    again. After the user forgot a task memory, the next is created.
     """
     with sqlite.transaction(db):
         session = clean_name(draft.session, [])
