@@ -13,6 +13,7 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from tempfile import TemporaryFile
 from typing import Literal
 
 from core.config import Config
@@ -96,12 +97,15 @@ def run_command(
     guard = [sys.executable, "-I", "-S", "-c", GUARD, str(alive_reader)] if guarded else []
     shared = [alive_reader] if guarded else []
     try:
-        process = subprocess.Popen(  # noqa: S603  # the user's own command
-            [*guard, *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-            cwd=cwd, env=environment, pass_fds=shared, start_new_session=True,
-        )  # fmt: skip
+        with TemporaryFile() as given:  # not a pipe: the command need not read it
+            given.write(data)
+            given.seek(0)
+            process = subprocess.Popen(  # noqa: S603  # the user's own command
+                [*guard, *words], stdin=given, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                cwd=cwd, env=environment, pass_fds=shared, start_new_session=True,
+            )  # fmt: skip
         try:
-            reason = _wait(process, data, time.monotonic() + seconds)
+            reason = _wait(process, time.monotonic() + seconds)
         finally:
             output, errors = _end(process)
         return Ended(process.returncode, output, reason, errors)
@@ -112,14 +116,13 @@ def run_command(
         os.close(alive_writer)
 
 
-def _wait(process: subprocess.Popen[bytes], data: bytes, deadline: float) -> Reason:
+def _wait(process: subprocess.Popen[bytes], deadline: float) -> Reason:
     """Wait until the process ends or has to be ended. A grandchild that keeps the output open does not count."""
     while time.monotonic() < deadline:
         try:
-            process.communicate(data, timeout=0.05)
+            process.communicate(timeout=0.05)
             return ""
         except subprocess.TimeoutExpired:
-            data = b""  # it is being written
             if process.poll() is not None:
                 return ""
     return "timeout"
@@ -135,7 +138,7 @@ def _end(process: subprocess.Popen[bytes]) -> tuple[bytes, bytes]:
         except subprocess.TimeoutExpired as waiting:  # something outside the group may keep the output open
             output, errors = waiting.output or b"", waiting.stderr or b""
     process.wait()
-    for stream in filter(None, (process.stdin, process.stdout, process.stderr)):
+    for stream in filter(None, (process.stdout, process.stderr)):
         stream.close()
     return output, errors
 

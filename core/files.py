@@ -285,6 +285,7 @@ class FileLock:
         return False
 
     def __exit__(self, *_: object) -> None:
+        fcntl.flock(self._descriptor, fcntl.LOCK_UN)  # even if a process that we forked still has the descriptor
         os.close(self._descriptor)
 
 

@@ -302,9 +302,8 @@ def _nearest_line(lines: Sequence[str], place: Place) -> tuple[Place, str] | Non
     nearest = sorted(numbers, key=lambda number: abs(number - place["line"]))
     if not nearest:
         return None
-    line = nearest[0]
-    if place["defines"]:
-        line = next((number for number in nearest if defined_in(lines[number - 1]) == name), 0) or line
+    definitions = (number for number in nearest if place["defines"] and defined_in(lines[number - 1]) == name)
+    line = next(definitions, nearest[0])
     text = lines[line - 1]
     return {**place, "line": line, "defines": place["defines"] and defined_in(text) == name}, text
 
