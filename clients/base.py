@@ -103,6 +103,8 @@ class Client:
     has_window = False  # the transcript names the model's context window
     writing_tools: tuple[str, ...] = ()  # tools that write the file that they name
     reading_tools: tuple[str, ...] = ()  # tools that read it
+    shows_bare_lines = False  # the output of a reading tool has no line numbers
+    first_offset = 0  # of the first line, in the input of a reading tool
     shell_tools: tuple[str, ...] = ()  # tools that run a command
     path_keys: tuple[str, ...] = ("file_path",)  # fields of a tool's input that name its file
     is_tree = False  # entries name their parent; else the order of the lines counts
@@ -225,12 +227,15 @@ class Client:
 
     def tool_call(self, identifier: object, tool: str, given: object, at: int | None, **fields: Any) -> Entry:
         """A tool call with its command or files; `fields` are other attributes of the entry."""
-        from clients.content import as_object, paths
+        from clients.content import as_object, paths, positive_int
         from clients.entries import call_entry
 
         command = as_object(given).get("command") if tool in self.shell_tools else ""
         call = call_entry(identifier, tool, given, self.written_files(tool, given), command, at=at, **fields)
-        call.read_files = paths(given, *self.path_keys) if tool in self.reading_tools else []
+        if tool in self.reading_tools:
+            call.read_files = paths(given, *self.path_keys)
+            first = positive_int(as_object(given).get("offset")) or self.first_offset
+            call.first_line = first + 1 - self.first_offset if self.shows_bare_lines else 0
         return call
 
     def home(self) -> str:

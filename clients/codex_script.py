@@ -7,13 +7,13 @@ list of texts that is joined, or a name that was given such a value before.
 from __future__ import annotations
 
 import re
+from typing import Any, NamedTuple
 
 from clients.entries import Entry
 from core import TYPE_CHECKING, json_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any
 
 TOKEN = re.compile(
     r"(?P<space>\s+|//[^\n]*|/\*.*?\*/)|(?P<text>\"(?:[^\"\\\n]++|\\.)*+\"|'(?:[^'\\\n]++|\\.)*+'|`(?:[^`\\]++|\\.)*+`)"
@@ -24,15 +24,13 @@ ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|(\r\n|.))", re.DO
 MAX_CALLS = 100  # of a script
 
 
-class Token:
+class Token(NamedTuple):
     """A part of a script; `value` is that of a literal, None if it is unknown."""
 
-    __slots__ = ("end", "start", "text", "value")
-
-    def __init__(self, match: re.Match[str]) -> None:
-        self.text = match[0]
-        self.value = _literal(match)
-        self.start, self.end = match.span()
+    text: str
+    value: Any
+    start: int
+    end: int
 
 
 def tool_calls(script: str) -> list[tuple[str, Any]]:
@@ -113,7 +111,8 @@ class _Reader:
 
     def __init__(self, script: str) -> None:
         self._script = script
-        self._tokens = [Token(match) for match in TOKEN.finditer(script) if match.lastgroup != "space"]
+        tokens = (match for match in TOKEN.finditer(script) if match.lastgroup != "space")
+        self._tokens = [Token(match[0], _literal(match), *match.span()) for match in tokens]
         self._names: dict[str, Any] = {"true": True, "false": False}
         self._closing: dict[int, int] = {}
         opened: list[int] = []

@@ -15,7 +15,6 @@ from clients.content import (
     as_text,
     parse_timestamp,
     parsed,
-    positive_int,
     text_of,
     typed,
     without_ours,
@@ -53,6 +52,8 @@ class Gemini(Client):
     said_marks = (b'"user"', b'"gemini"')
     context_marks = (b'"tokens"', b"<state_snapshot>")
     writing_tools = ("write_file", "replace")
+    reading_tools = ("read_file",)
+    shows_bare_lines = True
     shell_tools = ("run_shell_command",)
     path_keys = ("file_path", "absolute_path")
     reports_compactions = False
@@ -131,8 +132,6 @@ class Gemini(Client):
         for row in as_objects(line.get("toolCalls")):
             tool, wanted = as_text(row.get("name")), row.get("args")
             call = self.tool_call(row.get("id"), tool, wanted, at, content=wanted)
-            if tool == "read_file":
-                call.first_line = positive_int(as_object(wanted).get("offset")) + 1  # its offset counts from 0
             calls.append(call)
             others += _result_entries(row)
             others += diff_entries(call.call, call.target, as_object(row.get("resultDisplay")).get("fileDiff"))

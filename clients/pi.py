@@ -46,6 +46,8 @@ class Pi(ExtensionClient):
     path_keys = ("path", "file_path")
     shell_tools = ("bash",)
     reading_tools = ("read",)
+    shows_bare_lines = True
+    first_offset = 1
     is_tree = True
     takes_summary = True
 
@@ -136,11 +138,8 @@ class Pi(ExtensionClient):
         return found
 
     def _call_entry(self, part: dict[str, Any], at: int | None) -> Entry:
-        tool, wanted = as_text(part.get("name")), part.get("arguments")
-        call = self.tool_call(part.get("id"), tool, wanted, at, whole=tool == "write")
-        if tool == "read":
-            call.first_line = positive_int(as_object(wanted).get("offset")) or 1
-        return call
+        tool = as_text(part.get("name"))
+        return self.tool_call(part.get("id"), tool, part.get("arguments"), at, whole=tool == "write")
 
     def _nested_entries(self, message: dict[str, Any], at: int | None) -> list[Entry]:
         """The calls that a script made, which pi records in the script's result."""

@@ -35,6 +35,7 @@ class Qwen(Client):
     is_tree = True
     writing_tools = ("write_file", "edit", "notebook_edit")
     reading_tools = ("read_file",)
+    shows_bare_lines = True
     shell_tools = ("run_shell_command",)
     path_keys = ("file_path", "notebook_path", "absolute_path")
     window = 131_072
@@ -84,8 +85,6 @@ class Qwen(Client):
             about = part["functionCall"]
             tool, given = as_text(about.get("name")), about.get("args")
             call = self.tool_call(about.get("id"), tool, given, at)
-            if tool in self.reading_tools:
-                call.first_line = positive_int(as_object(given).get("offset")) + 1  # its offset counts from 0
             found.append(call)
             if tool == "todo_write":
                 found += plan_entries(call.call, as_object(given).get("todos"), "content")

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from clients.base import Client
     from clients.entries import Entry
     from core.store.sources import Source
-    from core.switches import OffPeriod, Switches
+    from core.switches import Switches
     from memory.archive import Origin
 
 BLOCK_BYTES = 256 * 1024  # of a transcript that are searched at once
@@ -41,25 +41,16 @@ class Admission:
         self._client = client
         self._read = read
         self._at: int | None = None  # of the last entry with a time
-        self._by_folder: dict[tuple[str, str], tuple[bool, list[OffPeriod]]] = {}
 
     def go_on_in(self, folder: str) -> None:
         """Note the folder of the line before; if it is unknown, take the first folder that a line names."""
         if self._read is not None and self._needs_folder:
             self._folder = folder or next(folders_in(self._read, self._client), self._default)
 
-    def follow(self, entries: list[Entry], at: int | None, owner: str = "") -> list[Entry]:
-        """The admitted entries of a line.
-
-        Args:
-            at: the time of the line, ms since the epoch; None: that of the line before it.
-            owner: the session from which the line was copied, if it is a copy.
-        """
-        head = entries[0] if entries else None
-        self._at = at if at is not None else self._at
-        if head is not None and head.folder:
-            self._folder = head.folder
-        owner = owner or self._session
+    def follow(self, entries: list[Entry], owner: str = "") -> list[Entry]:
+        """The admitted entries of a line, which may be copied from the session `owner`."""
+        self._at = next((entry.at for entry in entries if entry.at is not None), self._at)
+        self._folder = entries[0].folder or self._folder
         if not self._admits(self._folder, owner):
             return []
         return [entry for entry in entries if self._admits_entry(entry, owner)]
@@ -76,15 +67,9 @@ class Admission:
         return True
 
     def _admits(self, folder: str, owner: str) -> bool:
-        about = self._by_folder.get((folder, owner))
-        if about is None:
-            sessions = {owner: None, self._session: None}
-            periods = [
-                period for session in sessions for period in switches.off_periods(self._switches, session, folder)
-            ]
-            about = self._by_folder[folder, owner] = (self._is_excluded(folder), periods)
-        is_excluded, periods = about
-        return not is_excluded and not (periods and switches.is_in_period(periods, self._at))
+        periods = switches.off_periods(self._switches, self._session, folder)
+        periods += switches.off_periods(self._switches, owner, folder) if owner else []
+        return not self._is_excluded(folder) and not (periods and switches.is_in_period(periods, self._at))
 
     def _is_excluded(self, folder: str) -> bool:
         return switches.is_excluded(self._switches, folder)

@@ -173,7 +173,7 @@ def ingest_entries(db: apsw.Connection, entries: Sequence[Entry], origin: Origin
         for entry in [*taken_back, *piece.new_of(entries)]:
             if entry.kind in ("rollback", "prompt", "answer"):
                 piece.begin_line(entry)
-            if admission is None or admission.follow([entry], entry.at):
+            if admission is None or admission.follow([entry]):
                 piece.add(entry)
         stored = archive.store(name, position, piece, "")
         if stored is not None:
@@ -334,9 +334,7 @@ class _Reader:
             owner = ""
         admitted = [entry for entry in entries if not entry.is_meta]
         if self._admission is not None:
-            about = owner or (head.parent_session if is_side else "")
-            at = next((entry.at for entry in entries if entry.at is not None), None)
-            allowed = self._admission.follow(entries, at, about)
+            allowed = self._admission.follow(entries, owner or (head.parent_session if is_side else ""))
             admitted = [entry for entry in admitted if entry in allowed]
         own = piece.begin_line(head, owner)
         for entry in admitted:
