@@ -248,11 +248,10 @@ def look_at(path: str, agent: str = "", known: Iterable[str] = ()) -> tuple[str,
         raise ingest.unreadable(path, SUBAGENT)
     elif client.named_by_file:
         # A fork begins with lines of its parent. In a copy under another name, the last line decides.
-        is_uuid = re.fullmatch("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", name, re.IGNORECASE)
-        is_own = bool(is_uuid) or any(head.session == name for head in heads)
-        last = [] if is_own else _some_lines(path, last=True)[::-1]
-        tails = (entries[0].session for line in last if (entries := clients.entries_of(client, line)))
-        session = name if is_own else next(filter(None, tails), session)
+        is_own = re.fullmatch("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", name, re.IGNORECASE)
+        last = [] if is_own else _some_lines(path, last=True)
+        named = [entries[0].session for line in last if (entries := clients.entries_of(client, line))]
+        session = name if is_own else [session, *filter(None, named)][-1]
     folder = next((head.folder for head in heads if head.folder), "") or client.folder_of(path, first[0], known)
     return agent, session or name, folder
 
@@ -342,6 +341,8 @@ class Archiver:
             if stored_progress.is_forgotten(self.db, identifier):
                 return Ingested(reason=FORGOTTEN)
             ingested = ingest.ingest_file(self.db, file.path, origin)
+        except (OSError, ValueError) as error:
+            return Ingested(reason=ingest.reason_of(error))
         except Failure as failure:
             if failure.code != "TRANSCRIPT_UNREADABLE":
                 raise
@@ -391,11 +392,8 @@ def _admitted_folder(file: File, agent: str, cwd: str) -> tuple[str, Ingested | 
         return "", Ingested(reason=UNKNOWN_FOLDER)
     if not known["excluded"]:
         return cwd, None
-    try:
-        with sources.open_source(file.path) as read:
-            named = [cwd, *folders_in(read, clients.by_name(agent))]
-    except (OSError, ValueError) as error:
-        raise ingest.unreadable(file.path, error) from None
+    with sources.open_source(file.path) as read:
+        named = [cwd, *folders_in(read, clients.by_name(agent))]
     admitted = [folder for folder in named if not switches.is_excluded(known, folder)]
     return (admitted[0], None) if admitted else ("", Ingested())
 
