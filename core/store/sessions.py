@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     import apsw
 
-    from core.records import Document, Episode, Session
+    from core.records import Episode, Session
 
 TITLE = "title"  # the speaker of an episode that names its session
 SUBAGENTS = "SELECT id FROM session WHERE parent = ? AND parent <> '' AND kind IN ('subagent', 'review')"
@@ -323,13 +323,8 @@ def transcripts(db: apsw.Connection) -> set[str]:
     return {source for (source,) in db.execute("SELECT source FROM transcript")}
 
 
-def has_unchecked(db: apsw.Connection) -> bool:
-    """Whether the sessions of an older version may have lost turns to their forks."""
-    return bool(db.execute("SELECT EXISTS (SELECT 1 FROM unchecked_session)").get)
-
-
 def read_emptied_again(db: apsw.Connection) -> None:
-    """Forget how far the transcripts of unchecked sessions were read, if the store lacks prompts of them."""
+    """Have the sessions of an older version read again that may have lost prompts to their forks."""
     query = f"SELECT count(*) < (SELECT prompts FROM session WHERE id = ?) {_ALL_TURNS} AND text LIKE 'user: %'"
     for (session,) in db.execute("SELECT id FROM unchecked_session").fetchall():
         if db.execute(query, (session, session)).get:
@@ -442,18 +437,6 @@ def with_turn(db: apsw.Connection, fingerprint: str, other: str) -> list[str]:
 def leave_prompts(db: apsw.Connection, session: str, count: int) -> None:
     """Note that some prompts of a session are another's."""
     db.execute("UPDATE session SET prompts = max(0, prompts - ?) WHERE id = ?", (count, session))
-
-
-def give_episode(db: apsw.Connection, turn: Document, session: str, vector: bytes, *, signatures: bool) -> None:
-    """Write a turn, with its vector, as one of another session; `renew_segments` of both sessions is then due."""
-    from core.store import documents
-
-    for affected in (turn["session_id"], session):
-        db.execute(
-            "INSERT INTO segment_due VALUES (?, ?) ON CONFLICT DO UPDATE SET first = min(first, excluded.first)",
-            (affected, turn["rowid"]),
-        )
-    documents.replace(db, {**turn, "session_id": session}, vector, signatures=signatures)
 
 
 def last_row(db: apsw.Connection, session: str, until: int) -> int:

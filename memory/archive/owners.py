@@ -39,9 +39,9 @@ def settle(db: apsw.Connection, shared: Iterable[Shared], *, vectors: bool, is_l
             for identifier in [name for name, claimants in holders.items() if owner and claimants == group]:
                 turn = documents.by_id(db, identifier)
                 if turn is not None and turn["forgotten_at"] is None and turn["session_id"] not in ("", owner):
-                    turn["context"] = ""  # which may quote the other session
-                    vector = document_vector(turn["text"], "")
-                    sessions.give_episode(db, turn, owner, vector, signatures=signatures)
+                    documents.remove(db, turn["rowid"], signatures=signatures)
+                    turn["session_id"], turn["context"] = owner, ""  # the context may quote the other session
+                    documents.insert(db, turn, document_vector(turn["text"], ""), signatures=signatures)
                     again.add(owner)
             for session in group:
                 if owner and session != owner:

@@ -69,18 +69,17 @@ class Archived:
 
     def take(self, client: str, path: str, new: Ingested | None = None) -> None:
         """Count a transcript of a client, or of one of its subagents, and its new part."""
-        result = self.result
+        result, new = self.result, new or Ingested(client)
         if clients.by_name(client).is_side(path):
             result["subagents"] += 1
         else:
             result["transcripts"] += 1
             result["agents"][client] = result["agents"].get(client, 0) + 1
-            result["unchanged"] += new is None or not new.bytes
-        if new is not None:
-            result["episodes"]["added"] += new.added
-            result["episodes"]["updated"] += new.updated
-            for name, count in (("calls", new.calls), ("bytes", new.bytes), ("badLines", new.bad_lines)):
-                result[name] += count
+            result["unchanged"] += not new.bytes
+        result["episodes"]["added"] += new.added
+        result["episodes"]["updated"] += new.updated
+        for name, count in (("calls", new.calls), ("bytes", new.bytes), ("badLines", new.bad_lines)):
+            result[name] += count
 
     def leave_out(self, path: str, reason: str) -> None:
         """Count a file that was skipped; without a reason its session ran in an excluded folder."""
