@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from memory.archive.session_archive import Piece, Position, SessionArchive, Shared
 
 PIECE_BYTES = 256 * 1024  # of a piece in a hook, which checks its deadline after each; a longer line is read, too
-MAX_TRIES = 8  # to store a piece while other processes store theirs
 
 
 class Ingested:
@@ -102,8 +101,7 @@ def _ingest_pieces(db: apsw.Connection, reader: _Reader, ingested: Ingested) -> 
     """Read and store piece by piece, until nothing is left or a limit is reached."""
     name = source_of(reader.path)
     archive: SessionArchive | None = None
-    tries = 0
-    while tries < MAX_TRIES:
+    while True:
         position = stored_progress.transcript_position(db, name)
         offset, carry = reader.continued_from(position)
         # Before most prompts there is nothing new: then neither the session's archive nor what it needs is imported.
@@ -127,7 +125,6 @@ def _ingest_pieces(db: apsw.Connection, reader: _Reader, ingested: Ingested) -> 
             return
         stored = archive.store(name, position, piece, reader.head(piece.end))
         if stored is None:  # another process was faster: continue from its offset
-            tries += 1
             continue
         ingested.add(piece, *stored)
         ingested.bytes += piece.end - offset
@@ -163,9 +160,7 @@ def ingest_entries(db: apsw.Connection, entries: Sequence[Entry], origin: Origin
     ingested = Ingested(origin.agent)
     archive = SessionArchive(db, origin)
     name = "session:" + archive.session
-    for _ in range(MAX_TRIES):
-        if stored_progress.is_forgotten(db, archive.session):
-            break
+    while not stored_progress.is_forgotten(db, archive.session):
         position = stored_progress.transcript_position(db, name)
         piece = Piece(archive, position[2] if position else "")
         admission = _admission(origin)
@@ -215,10 +210,8 @@ def pass_over(db: apsw.Connection, path: str, entries: Sequence[Entry], origin: 
 
 
 def source_of(path: str) -> str:
-    """The name under which a file's offset is stored: its real path, or a hash of a path that looks like a secret."""
-    real = sources.real_path(path)
-    plain = clean(real)
-    return "hash-" + words.fingerprint(real) if redact(plain)[1] or plain != real else plain
+    """The name under which a file's offset is stored: its real path, without secrets."""
+    return redact(clean(sources.real_path(path)))[0]
 
 
 class _Reader:
