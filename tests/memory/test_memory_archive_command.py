@@ -139,7 +139,10 @@ def test_a_pipe_or_socket_does_not_block(run: Run, clients: Path, tmp_path: Path
 
 @pytest.mark.parametrize(
     ("words", "message"),
-    [(("missing.jsonl",), "there is no file missing.jsonl"), (("--all", "--agent", "vim"), "--agent is 'vim'")],
+    [
+        (("missing.jsonl",), "there is no file missing.jsonl"),
+        (("--all", "--agent", "vim"), "where 'vim' keeps sessions"),
+    ],
 )
 def test_wrong_usage(run: Run, words: tuple[str, ...], message: str) -> None:
     refused = run("memory", "archive", *words, ok=False)
