@@ -110,7 +110,7 @@ class Events(Source):
             rows: list[Any] = db.execute(f"{query} WHERE session_id = ? ORDER BY seq", (session,)).fetchall()
         except StoreError as error:
             raise Unreadable(str(error)) from None
-        self._numbers = [number for number, _ in rows]
+        self._numbers: list[Any] = [number for number, _ in rows]
         self._begins: list[int] = [0, *accumulate(length for _, length in rows)]  # of the lines, and the end
 
     def read(self, most: int, offset: int) -> bytes:
@@ -118,14 +118,12 @@ class Events(Source):
         from bisect import bisect_left, bisect_right
 
         first = bisect_right(self._begins, offset) - 1
-        last = bisect_left(self._begins, offset + most)
-        query = "SELECT event_json, event_zstd FROM transcript_events WHERE session_id = ? AND seq = ?"
+        numbers = self._numbers[first : bisect_left(self._begins, offset + most)] or [None]
+        query = "SELECT event_json, event_zstd FROM transcript_events WHERE session_id = ? AND seq BETWEEN ? AND ?"
         lines = bytearray()
         try:
-            for place in range(first, min(last, len(self._numbers))):
-                row: Any = self._db.execute(query, (self._session, self._numbers[place])).get
-                text, packed = row or ("", None)
-                # a long one is compressed
+            rows: Any = self._db.execute(f"{query} ORDER BY seq", (self._session, numbers[0], numbers[-1]))
+            for place, (text, packed) in enumerate(rows, first):  # a long one is compressed
                 line = text.encode("utf-8", "replace") if packed is None else _decompressor()().decompress(packed)
                 length = self._begins[place + 1] - self._begins[place] - 1
                 lines += line[:length].replace(b"\n", b" ").ljust(length) + b"\n"

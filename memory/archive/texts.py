@@ -114,15 +114,17 @@ def passage_of(text: str, found: Sequence[tuple[int, str]], *, failed: bool) -> 
         failed: the call failed, or its outcome is unknown.
     """
     most = 200  # characters of a line
-    lines = _lines_with(text, found, most)
+    lines, is_whole = _lines_with(text, found, most)
+    if not is_whole:  # rather without numbers than without the end
+        lines, _ = _lines_with(text, [(place, name) for place, name in found if not name.isdigit()], most)
     if failed:
         errors = [clip(line.strip(), most) for line in text.splitlines() if is_error_line(line)]
         lines += [line for line in dict.fromkeys(errors[:8]) if line not in lines]
     return "\n".join(line for line in lines if line)
 
 
-def _lines_with(text: str, found: Sequence[tuple[int, str]], most: int) -> list[str]:
-    """The lines with names, as far as there is room."""
+def _lines_with(text: str, found: Sequence[tuple[int, str]], most: int) -> tuple[list[str], bool]:
+    """The lines with names, and whether there was room for all of them."""
     lines: list[str] = []
     covered, room = -1, MAX_PASSAGE_CHARS
     for place, name in found:
@@ -139,11 +141,11 @@ def _lines_with(text: str, found: Sequence[tuple[int, str]], most: int) -> list[
         begin = max(begin, covered)
         room -= end - begin + 1
         if room < 0:
-            break
+            return lines, False
         before, after = text[begin - 1 : begin].strip("\n"), text[end : end + 1].strip("\n")
         lines.append("…" * bool(before) + text[begin:end].strip() + "…" * bool(after))
         covered = end
-    return lines
+    return lines, True
 
 
 def is_error_line(line: str) -> bool:
