@@ -115,7 +115,7 @@ def archive_files(paths: list[str], agent: str, *, all: bool, again: bool = Fals
     if paths and not found:
         raise Failure("ARCHIVE_FAILED", f"there is no transcript in {paths[0]}", NAME_TRANSCRIPTS)
     db = sqlite.open_reading()
-    if db is not None:
+    if db is not None and sessions.has_unchecked(db):
         writing = sqlite.open_writing(busy_ms=config.load().get_int("store.busy_ms"), durable=False)
         with sqlite.transaction(writing):
             sessions.read_emptied_again(writing)

@@ -323,6 +323,11 @@ def transcripts(db: apsw.Connection) -> set[str]:
     return {source for (source,) in db.execute("SELECT source FROM transcript")}
 
 
+def has_unchecked(db: apsw.Connection) -> bool:
+    """Whether the sessions of an older version may have lost turns to their forks."""
+    return bool(db.execute("SELECT EXISTS (SELECT 1 FROM unchecked_session)").get)
+
+
 def read_emptied_again(db: apsw.Connection) -> None:
     """Have the sessions of an older version read again that may have lost prompts to their forks."""
     query = f"SELECT count(*) < (SELECT prompts FROM session WHERE id = ?) {_ALL_TURNS} AND text LIKE 'user: %'"
