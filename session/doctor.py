@@ -39,20 +39,21 @@ from session.state import states_folder
 FIXABLE = doctor_hooks.FIXABLE | {"MODES_OPEN", "STALE_FILES"}
 SUBJECTS = ("command", "store", "home", "switches", "settings", "model", "cluster", "exporter")  # as they are printed
 
+LARGE_STORE_BYTES = 4_000_000  # reading every page takes as long as a bare start of Python
+
 
 @dataclass
 class Examination:
-    """What the checks have learned: `facts` are printed by `status`, `subjects` and `clients` by `doctor`.
+    """What the checks have learned: `facts` are printed by `status`, `clients` by `doctor`.
 
     `settings`, `db` and `switches` are None if they cannot be read, `db` also if nothing is stored yet.
     """
 
     names: Sequence[str]  # of the clients to check; empty: those that are here or have hooks of ours
     project: bool
-    reads_all: bool  # every page of the store
+    reads_all: bool  # of the store, however large
     findings: list[Finding] = field(default_factory=list)
     facts: dict[str, Any] = field(default_factory=dict)
-    subjects: dict[str, dict[str, Any]] = field(default_factory=dict)
     clients: dict[str, dict[str, Any]] = field(default_factory=dict)
     settings: config.Config | None = None
     db: apsw.Connection | None = None
@@ -65,7 +66,7 @@ def run(
 ) -> dict[str, Any]:
     """Run all checks. With `fix`, make safe repairs, check again, and add each repair as a finding `ok`.
 
-    `reads_all`: read every page of the store, which may take seconds.
+    `reads_all`: read every page of the store even if it is large, which takes seconds.
     """
     examination = _examine(names, project, reads_all)
     if fix and (done := _repair(examination)):
@@ -74,12 +75,14 @@ def run(
     findings = _sorted(examination.findings)
     severities = {"errors": "error", "warnings": "warning", "notes": "note", "fixed": "ok"}
     counts = {name: sum(it.severity == severity for it in findings) for name, severity in severities.items()}
+    paths = {"command": own_command.path() or "", "store": sqlite.path(), "home": files.home()}
+    places = {name: {"path": path, "exists": os.path.exists(path)} for name, path in paths.items()}
     return {
         "healthy": not counts["errors"],
         **counts,
         "findings": [asdict(finding) for finding in findings],
         "clients": examination.clients,
-        "subjects": {name: examination.subjects[name] for name in SUBJECTS if name in examination.subjects},
+        "subjects": {name: places.get(name, {}) for name in SUBJECTS},
         "folder": os.getcwd(),
         "facts": examination.facts,
     }
@@ -134,7 +137,6 @@ def check_command(examination: Examination) -> Iterator[Finding]:
     python = ".".join(map(str, sys.version_info[:3]))
     examination.facts |= {"version": VERSION, "python": python, "sqlite": apsw.sqlite_lib_version()}
     own, found = own_command.path(), shutil.which(own_command.NAME)
-    examination.subjects["command"] = {"path": own, "version": VERSION, "onPath": found}
     if found and own and os.path.realpath(found) != os.path.realpath(own):
         message = f"`joelclaw` on the PATH is {found}; this is {own}, version {VERSION}"
         yield warning("PATH_COMMAND_OTHER", "command", message, "keep one of the two")
@@ -144,7 +146,6 @@ def check_settings(examination: Examination) -> Iterator[Finding]:
     """Whether the settings can be read, which were changed, and which are unknown."""
     path = os.path.join(files.home(), "config.toml")
     about = examination.facts["config"] = {"file": path, "exists": os.path.exists(path), "changed": {}}
-    examination.subjects["settings"] = about
     try:
         settings = examination.settings = config.load()
     except Failure as failure:
@@ -169,7 +170,6 @@ def check_store(examination: Examination) -> Iterator[Finding]:
         "waiting": None,
     }
     counted = store_file.no_contents()
-    examination.subjects["store"] = about
     examination.facts |= {"home": files.home(), "store": about}
     try:
         db = sqlite.open_reading()
@@ -188,7 +188,8 @@ def check_store(examination: Examination) -> Iterator[Finding]:
         yield _finding("store", lost)
     if examination.db is None:
         return
-    if examination.reads_all and (faults := store_file.faults(examination.db)):
+    is_read = examination.reads_all or _size(path) <= LARGE_STORE_BYTES
+    if is_read and (faults := store_file.faults(examination.db)):
         fix = (
             "with a backup: `joelclaw restore FILE --force` (the current data is set aside); without one, save what is "
             f"left with `joelclaw memory export`, move {path} away, and import it again"
@@ -226,7 +227,6 @@ def check_vectors(examination: Examination) -> Iterator[Finding]:
 def check_home(examination: Examination) -> Iterator[Finding]:
     """Whether the home can be written and its disk has room, the modes of its files, leftovers, and a full spool."""
     home = files.home()
-    examination.subjects["home"] = {"path": home, "exists": os.path.isdir(home)}
     paths = [os.path.join(home, name) for name in ("", files.STORE, "sessions", "cache", "spool")]
     if fault := files.home_fault():
         yield error("HOME_READ_ONLY", "home", f"{home}: {fault}", "set JOELCLAW_HOME to your own folder")
@@ -270,7 +270,7 @@ def check_sessions(examination: Examination) -> Iterator[Finding]:
 
 def check_switches(examination: Examination) -> Iterator[Finding]:
     """Switches that are off here, and whether this folder is excluded."""
-    about = examination.facts["switches"] = examination.subjects["switches"] = {"off": [], "excluded": []}
+    about = examination.facts["switches"] = {"off": [], "excluded": []}
     try:
         known = examination.switches = switches.read()
     except switches.Damaged as damage:
@@ -305,7 +305,6 @@ def check_model(examination: Examination) -> Iterator[Finding]:
     if examination.settings is None:
         return
     command = examination.settings.get_str("model.command").strip()
-    examination.subjects["model"] = {"used": bool(command), "command": command or None}
     with suppress(ValueError):  # not a command line
         if not command or find_program(os.path.expanduser(shlex.split(command)[0])):
             return
@@ -323,9 +322,7 @@ def check_cluster(examination: Examination) -> Iterator[Finding]:
         )
     if settings is None:
         return
-    is_used = store["backend"] == "typesense" or waiting is not None
-    examination.subjects["cluster"] = {"used": is_used, "waiting": waiting}
-    if is_used:
+    if store["backend"] == "typesense" or waiting is not None:
         try:
             cluster.nodes(settings)
             cluster.api_key(settings)
@@ -339,9 +336,7 @@ def check_exporter(examination: Examination) -> Iterator[Finding]:
     if examination.settings is None:
         return
     status = export.status(examination.db, examination.settings)
-    is_used = status["mode"] != "off" or any(place["exported"] for place in status["destinations"])
-    examination.subjects["exporter"] = {"used": is_used, **status}
-    if is_used:
+    if status["mode"] != "off" or any(place["exported"] for place in status["destinations"]):
         examination.facts["otelExport"] = status
         yield from (warning(subject="exporter", **problem) for problem in export.problems(status))
 
@@ -365,7 +360,7 @@ def check_client(examination: Examination, client: Client) -> Iterator[Finding]:
         result.findings.append(warning("SESSIONS_UNREADABLE", client.name, message, fix))
     about, known = result.facts, examination.switches
     if examination.names or about["present"] or about["installed"] or result.findings:
-        examination.clients[client.name] = {**about, "events": doctor_hooks.events(client, examination.calls)}
+        examination.clients[client.name] = about
         yield from result.findings
         yield from doctor_hooks.check_calls(result, examination.calls, known["silences"] if known else [])
 

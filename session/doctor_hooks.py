@@ -9,7 +9,6 @@ import json
 import os
 import shutil
 import tempfile
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -64,8 +63,7 @@ class Checked:
         self.settings = settings_of(client)
         self.since: int | None = None
         path = self.settings.path(project=project)
-        names = ("present", "installed", "current", "version", "command", "enabled", "trusted", "trialMs")
-        self.facts = {"scope": "project" if project else "user", "path": path, **dict.fromkeys(names)}
+        self.facts: dict[str, Any] = {"scope": "project" if project else "user", "path": path}
         self.findings = list(self._check(path))
 
     def _check(self, path: str) -> Iterator[Finding]:
@@ -93,7 +91,7 @@ class Checked:
                 yield note("NOT_INSTALLED", name, f"{name} is here, but joelclaw is not installed in it", install)
             return
         self.since = os.stat(path).st_mtime_ns // 1_000_000
-        executable = about["command"] = installed[0].executable
+        executable = installed[0].executable
         hooked = {entry.event for entry in installed}
         missing = [event for event in settings.events if event not in hooked]
         if missing:
@@ -105,11 +103,8 @@ class Checked:
         if is_twice:
             message = "joelclaw is installed for the user and for this project: every event is reported twice"
             yield warning("HOOKS_TWICE", name, message, f"joelclaw uninstall {name} --project")
-        off = settings.switched_off()
-        untrusted = settings.untrusted(project=project)
-        yield from (error("HOOKS_DISABLED", name, obstacle.message, obstacle.fix) for obstacle in off)
-        yield from (error("TRUST_MISSING", name, obstacle.message, obstacle.fix) for obstacle in untrusted)
-        about["enabled"], about["trusted"] = not off, not untrusted
+        yield from (error("HOOKS_DISABLED", name, *obstacle) for obstacle in settings.switched_off())
+        yield from (error("TRUST_MISSING", name, *obstacle) for obstacle in settings.untrusted(project=project))
         if project and not listed["current"]:  # a project's file may name any command
             message = f"{path} belongs to the project, differs from what an installation writes, and was not run"
             yield warning("HOOK_NOT_TRIED", name, message, install)
@@ -125,7 +120,7 @@ class Checked:
         """Run a hook; yields its fault."""
         client, event = self.client, entry.event
         tried = event or next(name for name, kind in client.events.items() if kind == "start")
-        ended, self.facts["trialMs"], events = _run([entry.executable, "hook", client.name, tried], client, tried)
+        ended, events = _run([entry.executable, "hook", client.name, tried], client, tried)
         what = f"the hook for {event}" if event else "the command of the extension"
         reinstall = f"run `{entry.executable} status`; if that fails too, reinstall joelclaw"
         action, reason = events[-1] if events else ("", "")
@@ -153,24 +148,6 @@ def calls(db: apsw.Connection | None, since: int) -> list[dict[str, Any]]:
     return stored_events.hooks_by_event(copy, since)
 
 
-def events(client: Client, calls: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Each event with a hook, and each that was called: when it was last called, and with which outcomes."""
-    by_event: dict[str, dict[str, Any]] = {
-        name: {"event": name, "at": None, "calls": 0, "faults": []} for name in client.events
-    }
-    by_event |= {row["event"]: row for row in calls if row["client"] == client.name}
-    return [
-        {
-            "event": row["event"],
-            "lastAt": clock.iso(row["at"]) if row["at"] else None,
-            "calls24h": row["calls"],
-            **{f"{outcome}24h": sum(name == outcome for name, _ in row["faults"]) for outcome in OUTCOMES},
-            "lastError": (row["faults"][-1][1] if row["faults"] else "") or None,
-        }
-        for row in by_event.values()
-    ]
-
-
 def check_calls(checked: Checked, calls: Sequence[dict[str, Any]], periods: list[Any]) -> Iterator[Finding]:
     """Hooks that did not do all their work in the last day, and hooks that are not called though the client is used.
 
@@ -191,7 +168,7 @@ def check_calls(checked: Checked, calls: Sequence[dict[str, Any]], periods: list
         return
     last_call = max((row["at"] for row in own), default=0)
     transcripts = transcript_files.find((), client.name, every=True) if client.session_file else ()
-    written = max((file.changed // 1_000_000 for file in transcripts), default=0)
+    written = max((file.changed for file in transcripts), default=0)
     if written and switches.is_in_period(periods, written):
         return
     fix = f"restart {client.title} and use it; it should then appear in `joelclaw otel search hook`"
@@ -205,10 +182,10 @@ def check_calls(checked: Checked, calls: Sequence[dict[str, Any]], periods: list
         yield note("HOOK_NEVER_CALLED", client.name, "no hook has run yet", f"use {client.title} once")
 
 
-def _run(words: list[str], client: Client, event: str) -> tuple[Ended, int, list[tuple[str, str]]]:
+def _run(words: list[str], client: Client, event: str) -> tuple[Ended, list[tuple[str, str]]]:
     """Run a hook in a temporary home, with what the client would send: a session without a transcript.
 
-    Returns how it ended, how many ms it took, and the events that it left: action and error.
+    Returns how it ended, and the events that it left: action and error.
     """
     with tempfile.TemporaryDirectory(prefix="joelclaw-doctor-", ignore_cleanup_errors=True) as folder:
         home = os.path.join(folder, "home")
@@ -221,11 +198,9 @@ def _run(words: list[str], client: Client, event: str) -> tuple[Ended, int, list
             payload |= {**dict.fromkeys(("percent", "tokens", "window")), "messages": []}
         else:
             payload |= {"hook_event_name": event, "source": "startup", "reason": "other", "prompt": ""}
-        began = time.monotonic()
         data = json.dumps(payload).encode()
         environment = {**known, "JOELCLAW_HOME": home}
         ended = run_command(words, MAX_SECONDS, cwd=folder, environment=environment, data=data)
-        ms = round((time.monotonic() - began) * 1000)
         spooled = log.spooled_in(home)
         events = [(event["action"], event.get("error", "")) for event in spooled if event["component"] == "hook"]
-        return ended, ms, stored_events.hook_traces(home) or events
+        return ended, stored_events.hook_traces(home) or events

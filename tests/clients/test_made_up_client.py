@@ -159,9 +159,7 @@ def test_the_doctor_calls_its_hooks(quill: Quill) -> None:
     quill("install", "quill")
     result = quill("doctor", "--client", "quill")
     assert [finding["code"] for finding in result["findings"] if finding["subject"] == "quill"] == ["HOOK_NEVER_CALLED"]
-    about = result["clients"]["quill"]
-    assert (about["current"], about["enabled"], about["trialMs"] > 0) == (True, True, True)
-    assert [event["event"] for event in about["events"]] == ["Opened", "Asked", "Shrinks", "Closed"]
+    assert result["clients"]["quill"]["current"] is True
 
 
 def strings(path: Path) -> Iterator[str]:

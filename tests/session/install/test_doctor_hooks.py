@@ -44,8 +44,7 @@ def test_a_working_client_has_no_findings(user: User, client: str) -> None:
     result = user.doctor("--client", client)
     assert [finding["code"] for finding in result["findings"]] == ["HOOK_NEVER_CALLED"]
     about = result["clients"][client]
-    assert (about["installed"], about["current"], about["command"]) == (True, True, JOELCLAW)
-    assert about["trialMs"] > 0
+    assert (about["installed"], about["current"]) == (True, True)
     assert user.call("memory", "stats")["total"] == 0, "the trial has a home of its own"
 
 
@@ -53,7 +52,7 @@ def test_an_installation_in_this_project_is_checked_too(user: User) -> None:
     """pi leaves a project's extension out until the project is trusted, and `pi -p` does not say so."""
     user.call("install", "pi", "--project")
     about = user.doctor()["clients"]["pi"]
-    assert (about["scope"], about["installed"], about["trusted"]) == ("project", True, False)
+    assert (about["scope"], about["installed"]) == ("project", True)
     assert "TRUST_MISSING" in user.codes()["pi"]
 
 
@@ -248,9 +247,6 @@ def test_hooks_that_failed_or_were_late(user: User) -> None:
     assert "Stop failed once in 24 h; the last error: the first" in failed["message"]
     assert "Stop did only part of its work once in 24 h; the last error: STORE_BUSY" in degraded["message"]
     assert "PreCompact was late once" in late["message"]
-    stop = next(event for event in result["clients"]["claude"]["events"] if event["event"] == "Stop")
-    assert (stop["failed24h"], stop["degraded24h"], stop["late24h"]) == (1, 1, 0)
-    assert stop["lastError"] == "STORE_BUSY: written by another"
 
 
 def named(user: User, script: str) -> str:
