@@ -207,7 +207,6 @@ class Clues:
         if "token" in anchors and "token" not in low.replace("tokens", ""):
             anchors.remove("token")
         numbered = [word for word in words if len(word) > 7 and any(map(str.isdigit, word))]
-        _remember(words.difference(numbered), anchors)
         anchors.update(filter(lower.__contains__, _PHRASES))
         if "://" in fresh and any("@" in word.partition("://")[2] for word in words):
             anchors.add("://")
@@ -217,6 +216,7 @@ class Clues:
             words_behind = (word for part in text.split(sign)[1:] for word in part[:60].split(" ")[:2])
             if any(_may_be_password(word.strip("='\"")) for word in words_behind):
                 anchors.add(sign)
+        _remember(words.difference(numbered), anchors)
         self.tokens = [word for word in numbered if len(word) >= MIN_TOKEN and word.lower() != word != word.upper()]
         self.logins = {word for word in numbered if ":" in word[:-6] and _may_be_login(word)}
         self.anchors = set() if _are_among_plain(lower, anchors) else anchors

@@ -104,16 +104,12 @@ _PATTERNS = (
 """(kind, alternatives that the text must contain, pattern): what commands take or print."""
 # A program that prints a secret, nothing for any, and the words of its command.
 _PRINTING = (
-    "op read|op item get|op env|op inject|bw get|lpass show|pass show|gopass show|vault kv get|vault read"
-    "|vault -field|keyring get|ansible-vault view|ansible-vault decrypt|aws-vault env|chamber env|chamber read"
-    "|chamber export|doppler env|aws secretstring|aws get-secret-value|aws --with-decryption|aws get-login-password"
-    "|aws get-session-token|aws configure get|age -d|sops -d|sops --decrypt|az get-access-token|az keys list"
-    "|gcloud print-access-token|gcloud print-identity-token|security find-generic-password|kubectl get secret"
-    "|kubectl get secrets|oc get secret|oc whoami -t|doppler secrets|infisical secrets|terraform output -raw"
-    "|tofu output -raw|pulumi config get|heroku config|gh auth token|gpg -d|gpg --decrypt|git credential fill"
-    "|openssl rand|berglas access|credstash get|secret-tool lookup|wg genkey|pwgen|apg|nmcli -s -g|teller env"
-    "| secrets access| secret access| secrets view| secrets get| secret get| secret show| reveal"
-    "| credentials:show| config:get| functions:config:get| acl bootstrap| acl token create| acl token read"
+    "op read|op item get|op env|op inject|bw get|vault kv get|vault read|vault -field|keyring get|ansible-vault view"
+    "|ansible-vault decrypt|aws-vault env|chamber env|chamber read|chamber export|doppler env|aws --with-decryption"
+    "|aws configure get|age -d|sops -d|sops --decrypt|az keys list|kubectl get secret|kubectl get secrets|oc get secret"
+    "|terraform output -raw|tofu output -raw|pulumi config get|heroku config|gpg -d|gpg --decrypt|git credential fill"
+    "|openssl rand|credstash get|secret-tool lookup|wg genkey|pwgen|apg|nmcli -s -g|teller env| reveal| config:get"
+    "| acl bootstrap"
 ).split("|")
 
 

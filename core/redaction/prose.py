@@ -6,7 +6,7 @@ A name of a secret is followed word by word, a dozen words at most, so that the 
 from __future__ import annotations
 
 from core import TYPE_CHECKING
-from core.redaction import ANNOUNCING, LOGINS, Span, compiled, places_of
+from core.redaction import ANNOUNCING, LOGINS, MARK, Span, compiled, places_of
 from core.redaction.assignments import LOOSE, Name, is_described, label
 from core.redaction.tokens import DIGITS, SIGNS, is_made_up, is_placeholder
 
@@ -24,7 +24,7 @@ _WORDS = {topic: frozenset(listed.split()) for topic, listed in {
     "links": "is was are be being been has had will should to from now still just simply currently again also always"
     " only changed set reset rotated updated switched renamed became becomes reads says called into exactly literally"
     " actually temporarily imported as est es é è je ist jest 是 is lautet jetzt soll = : | - -- – — → -> => is: was:"
-    " be: to: generated",
+    " be: to: generated replaced with by 5 7",
     # These begin a description of the password: "for the webhook on staging", "I got from the portal".
     "openers": "for of on at from in to i we you he she they that which with here below used given shared field there"
     " this today yesterday vom für den der du del",
@@ -56,7 +56,6 @@ def _find_described(text: str, lower: str, names: list[Name]) -> list[Span]:
     """Each value that a sentence gives to one of the names."""
     spans: list[Span] = []
     done = 0
-    replaced = r"[\"'`”’*]{0,3} (?:to|was replaced by|was replaced with|was changed to) "
     has_next_line = ":\n" in text or ")\n" in text or ":**\n" in text
     for start, end, kind in names:
         if kind not in LOOSE and kind not in ("secret", "token", "api-key", "private-key"):
@@ -70,16 +69,13 @@ def _find_described(text: str, lower: str, names: list[Name]) -> list[Span]:
         if follows and has_next_line and not stop:
             at, stop = _value_on_next_line(text, end, kind)
         if not stop and kind != "pass":
-            at, stop = _value_before(text, lower, start, kind)
+            at, stop = _value_before(text, start, kind)
             if stop:
                 spans.append((at, stop, label(kind)))
             continue
-        while stop:
+        if stop:
             spans.append((at, stop, label(kind)))
             done = stop
-            # "changed from … to …"
-            link = compiled(replaced).match(text, stop) if " " in text[stop : stop + 4] else None
-            at, stop = _value_at(text, link.end(), kind) if link is not None else NOTHING
     return spans
 
 
@@ -153,8 +149,6 @@ def _matches_near(text: str, pattern: str, places: list[int]) -> Iterator[Match[
 
 def _value_after(text: str, lower: str, start: int, end: int, kind: str) -> tuple[int, int]:
     """The value after the name at start..end; NOTHING if there is none."""
-    if text[end + 1 : end + 2].isdigit() and text[end + 2 : end + 3] == " " and kind in ("password", "secret"):
-        return _value_at(text, end + 3, "password")  # the settings of a router say how it is stored: `secret 5 …`
     linked = text.startswith(("'s ", "’s "), end)  # "the password's …"
     at = end + 3 * linked
     at += not linked and text[at] in "\"'`*)" and text[at + 1 : at + 2] in " ,\t"  # "the `password` is …"
@@ -215,7 +209,7 @@ def _linked_value(text: str, lower: str, name: Name, words: list[tuple[int, str]
     start, end, kind = name
     opened = False
     for number, (at, word) in enumerate(words):
-        if word in _WORDS["links"] and (linked or word != "from"):
+        if MARK in word or (word in _WORDS["links"] and (linked or word != "from")):
             around = lower[max(0, start - 48) : start].rsplit(".", 1)[-1] + lower[end:at]
             verbs = ("chang", "set", "updat", "rotat", "switch", "renam")
             linked = word != "to" or any(verb in around for verb in verbs)
@@ -268,22 +262,15 @@ def _value_at(text: str, at: int, kind: str, *, linked: bool = True, sure: bool 
     return NOTHING
 
 
-def _value_before(text: str, lower: str, start: int, kind: str) -> tuple[int, int]:
+def _value_before(text: str, start: int, kind: str) -> tuple[int, int]:
     """The value in `use "…" as the password`: quoted, or bare with digits and signs."""
-    words = lower[max(0, start - 48) : start].split(" ")
-    articles = ("the", "my", "your", "its", "our", "a")
-    for size in range(2, min(6, len(words))):  # " as ", " is the root "
-        if words[-size] == "as" if size == 2 else words[-size] in ("as", "is") and words[1 - size] in articles:
-            break
-    else:
+    head = text[max(0, start - 48) : start]
+    before = (
+        r"(?:[\"'`“‘„«]([^\n\"'`“”‘’„«»]{1,80})[\"'`“”’»]|(?<!\S)([^\s\"'`“”’»]{5,80}))"
+        r" (?:as|(?:as|is) (?:the|my|your|its|our|a)(?: [\w-]+)?) \Z"
+    )
+    is_given = " as " in head or " is " in head
+    match = compiled(before).search(text, max(0, start - 120), start) if is_given else None
+    if match is None or not is_described(match[match.lastindex or 0], kind, quoted=bool(match[1]), linked=False):
         return NOTHING
-    stop = start - len(" ".join(words[-size:])) - 1
-    mark = {end: begin for begin, end in _QUOTES.items()}.get(text[stop - 1 : stop], "")
-    if mark:
-        stop -= 1
-        at = text.rfind(mark, max(0, stop - 80), stop) + 1
-    else:
-        at = max(text.rfind(" ", max(0, stop - 80), stop), text.rfind("\n", max(0, stop - 80), stop)) + 1
-    value = text[at:stop] if at else ""
-    fits = value and "\n" not in value and is_described(value, kind, quoted=bool(mark), linked=False)
-    return (at, stop) if fits else NOTHING
+    return match.span(match.lastindex or 0)
