@@ -264,12 +264,11 @@ def _value_at(text: str, at: int, kind: str, *, linked: bool = True, sure: bool 
 
 def _value_before(text: str, start: int, kind: str) -> tuple[int, int]:
     """The value in `use "…" as the password`: quoted, or bare with digits and signs."""
-    head = text[max(0, start - 48) : start]
     before = (
         r"(?:[\"'`“‘„«]([^\n\"'`“”‘’„«»]{1,80})[\"'`“”’»]|(?<!\S)([^\s\"'`“”’»]{5,80}))"
         r" (?:as|(?:as|is) (?:the|my|your|its|our|a)(?: [\w-]+)?) \Z"
     )
-    is_given = " as " in head or " is " in head
+    is_given = not {"as", "is"}.isdisjoint(text[max(0, start - 48) : start].split()[-3:])
     match = compiled(before).search(text, max(0, start - 120), start) if is_given else None
     if match is None or not is_described(match[match.lastindex or 0], kind, quoted=bool(match[1]), linked=False):
         return NOTHING
