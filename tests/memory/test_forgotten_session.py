@@ -182,7 +182,7 @@ def test_a_purge_deletes_what_was_forgotten(
 ) -> None:
     forgotten = [f"call:{SESSION}:1"] if words[0].startswith("call:") else ["--session", SESSION]
     run("memory", "forget", *forgotten)
-    assert run("memory", "purge", *words, "--dry-run").result["bytes"] > 0
+    assert run("memory", "purge", *words, "--dry-run").result["forgotten"] > 0
     run("memory", "purge", *words, "--yes")
     db = apsw.Connection(str(home / "store.db"))
     assert "grep -n merlin" not in "".join(map(str, db.execute("SELECT value FROM forgotten")))
