@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from claude_transcript import SESSION, Transcript
 from conftest import JOELCLAW, Run, clean_environment
-from test_model_command import script
 
 from core.errors import Failure
 from memory import observe
@@ -25,14 +24,10 @@ FORM = """\
 </facts>
 </segment></observations>"""
 MODEL = """\
-import os, sys
-folder = os.path.dirname(os.path.abspath(sys.argv[0]))
-prompt = sys.stdin.buffer.read()
-number = len([name for name in os.listdir(folder) if name.startswith("prompt-")])
-with open(os.path.join(folder, f"prompt-{number:03}"), "wb") as told:
-    told.write(prompt)
-with open(os.path.join(folder, "reply"), encoding="utf-8") as reply:
-    sys.stdout.buffer.write(reply.read().replace("NUMBER", str(number)).encode())
+cd "$(dirname "$0")"
+number=$(ls | grep -c ^prompt-)
+cat >"$(printf prompt-%03d "$number")"
+sed "s/NUMBER/$number/g" reply
 """
 EACH = "<observations><facts>\n- [gate=allow] Range NUMBER of the session says shard NUMBER.\n</facts></observations>"
 
@@ -43,7 +38,8 @@ class Fake:
     def __init__(self, folder: Path, reply: str = FORM) -> None:
         folder.mkdir(exist_ok=True)
         self.folder = folder
-        self.command = script(folder / "model.py", MODEL)
+        (folder / "model.sh").write_text(MODEL)
+        self.command = f"sh {folder / 'model.sh'}"
         self.says(reply)
 
     def says(self, reply: str) -> None:
@@ -239,7 +235,7 @@ def test_a_budget_of_tokens(run: Run, home: Path, tmp_path: Path, model: Fake, m
 def test_a_later_range_that_fails_leaves_the_earlier_ones(run: Run, home: Path, tmp_path: Path) -> None:
     transcript = long_session(tmp_path / "s.jsonl", 40)
     odd = Fake(tmp_path / "odd", EACH)
-    Path(odd.folder, "model.py").write_text(MODEL.replace("reply.read()", "('no' if number == 1 else reply.read())"))
+    Path(odd.folder, "model.sh").write_text(MODEL.replace("sed", '[ "$number" = 1 ] && echo no || sed'))
     done = run("memory", "observe", str(transcript.path), "--command", odd.command, ok=False)
     assert "ranges of turns before it that are stored: 1" in done.json["error"]["message"]
     assert len(stored(home)) == 1

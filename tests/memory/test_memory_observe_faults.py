@@ -54,7 +54,7 @@ def test_killed_right_after_the_store(run: Run, home: Path, tmp_path: Path, mode
     """The second range's model kills the command: the first one is stored, and not asked about again."""
     transcript = long_session(tmp_path / "s.jsonl", 40)
     killing = Fake(tmp_path / "killing", EACH)
-    Path(killing.folder, "model.py").write_text(MODEL + "\nif number == 1: os.kill(os.getppid(), 9)\n")
+    Path(killing.folder, "model.sh").write_text(MODEL + '[ "$number" != 1 ] || kill -9 "$PPID"\n')
     run("memory", "observe", str(transcript.path), "--command", killing.command, ok=False)
     assert len(stored(home)) == 1
     result = run("memory", "observe", str(transcript.path), "--command", killing.command).result
