@@ -14,6 +14,7 @@ from core import TYPE_CHECKING
 from core.clock import HOUR_MS, MINUTE_MS
 from core.names import names_in_order
 from core.quoting import clip, cost, enclose, one_line
+from session import record, requests
 from session.reactions import FAILED, HALF_FULL_PERCENT, NO_RESULTS, Reaction
 from session.session import COOLDOWN_MS
 
@@ -39,7 +40,7 @@ def react(event: HookEvent, session: Session) -> Reaction:
     """The text for a prompt, or for a context that became half full."""
     state, store = session.state, session.store
     message = event["messages"][-1].strip() if event["kind"] == "prompt" and event["messages"] else ""
-    names, is_topic, trigger = _new_names(message, state), state.is_gateway and _is_topic(message), ""
+    names, is_topic, trigger = _new_names(message, state), state.is_gateway and requests.is_topic(message), ""
     if session.config.get_float("refresh.minutes"):
         trigger = trigger_of(message, session) or ("named" if names or is_topic else "")
     if not trigger:
@@ -100,11 +101,8 @@ def trigger_of(message: str, session: Session) -> str:
         return "half-full"
     if not message or now - state.started_at < 5 * MINUTE_MS:  # a session that has just begun knows what there is
         return ""
-    if state.is_gateway:
-        from session import requests
-
-        if requests.asks_for_state(message):
-            return "asked"
+    if state.is_gateway and requests.asks_for_state(message):
+        return "asked"
     before = session.before or state
     if now - max(before.updated_at, before.last_message_at or 0) >= 10 * MINUTE_MS:  # maybe back with something else
         return "idle"
@@ -117,8 +115,6 @@ def _topic_query(messages: Sequence[Message], typed: str) -> str:
 
     Behind other messages, a prompt that asks for the state of things is about these.
     """
-    from session import record, requests
-
     fresh = record.message(typed)
     every = {entry["hash"]: entry for entry in (*messages, *([fresh] if fresh else []))}.values()
     topics = [entry for entry in every if requests.is_topic(entry["text"])]
@@ -126,21 +122,10 @@ def _topic_query(messages: Sequence[Message], typed: str) -> str:
     return record.task_query(about)
 
 
-def _is_topic(message: str) -> bool:
-    from session import requests
-
-    return requests.is_topic(message)
-
-
 def _new_names(message: str, state: SessionState) -> list[str]:
     """The identifiers and file names in a person's prompt that are new to the session; none of URLs and options."""
-    words = [word for word in message.split() if "://" not in word and not word.startswith("-")]
-    found = [name for name, is_name in names_in_order(" ".join(words)) if is_name and name not in state.told_names]
-    if found:
-        from session import requests
-
-        found = found if requests.own_words(message) else []
-    return found[:60]
+    words = [word for word in requests.own_words(message).split() if "://" not in word and not word.startswith("-")]
+    return [name for name, is_name in names_in_order(" ".join(words)) if is_name and name not in state.told_names][:60]
 
 
 def _has_name(text: str, names: Sequence[str]) -> bool:
