@@ -6,7 +6,7 @@ An entry is what `joelclaw lost` prints: `again` says that it was used again sin
 import shlex
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import apsw
@@ -60,13 +60,6 @@ def of_session(db: apsw.Connection, session: Session, kinds: Sequence[str], *, c
         raise _no_compaction(db, identifier)
     last = compactions[-1]
     work = _Work(session, history, last)
-    readers: dict[str, Callable[[], list[Entry]]] = {
-        "files": work.files,
-        "names": work.names,
-        "commands": work.commands,
-        "errors": work.errors,
-        "words": work.words,
-    }
     return {
         "session": identifier, "chosen": chosen, "client": session["client"], "project": session["project"],
         "folder": session["folder"],
@@ -76,7 +69,7 @@ def of_session(db: apsw.Connection, session: Session, kinds: Sequence[str], *, c
             "callsBefore": last["call"],
             "summaryKnown": bool(last["summary"]),
         },
-        "lost": {kind: readers[kind]() for kind in KINDS if kind in kinds},
+        "lost": {kind: getattr(work, kind)() for kind in KINDS if kind in kinds},
     }  # fmt: skip
 
 
@@ -131,7 +124,7 @@ class _Summary:
 
 
 class _Work:
-    """The calls, names, places and prompts of a session, divided by its last compaction."""
+    """The calls, names, places and prompts of a session, divided by its last compaction; a method for each kind."""
 
     def __init__(self, session: Session, history: History, compaction: dict[str, Any]) -> None:
         self._session = session["id"]
