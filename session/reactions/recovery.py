@@ -187,8 +187,7 @@ def work_note(db: apsw.Connection, call: Session, *, kept: str, more_queries: Se
         asked = task_query(call.state.messages[-1:])
         more_queries = [query for query in more_queries if query != asked] or more_queries
     max_tokens = call.config.get_int("inject.max_tokens")
-    request = open_request(history, session, calls)
-    work = _work_lines(history, session, calls, request, shown_as, room=round(max_tokens * 4 * 0.42))
+    work = _work_lines(history, session, calls, shown_as, room=round(max_tokens * 4 * 0.42))
     folder = checkout or session["folder"]
     files = list(dict.fromkeys(place["file"] for place in places))[:12]
     if os.path.isdir(folder):
@@ -239,15 +238,10 @@ def file_queries(places: Sequence[Place], shown_as: Mapping[str, str]) -> list[s
 
 
 def _work_lines(
-    history: History,
-    session: ArchivedSession,
-    calls: Sequence[Call],
-    request: str,
-    shown_as: Mapping[str, str],
-    room: int,
+    history: History, session: ArchivedSession, calls: Sequence[Call], shown_as: Mapping[str, str], room: int
 ) -> list[str]:
     """What the work is and how far it is: the lines that fit into `room` characters, the first ones first."""
-    edits = history.edits()
+    request, edits = open_request(history, session, calls), history.edits()
     failure = command_runs.failing(calls, edits)
     git_state = branch_and_commit(session.get("worktree") or session["folder"])
     lines = [
