@@ -21,7 +21,7 @@ from core.store.documents import PINNED
 from core.store.sqlite import COLLECTIONS
 from memory import gate, write
 from recall.hit import origin_of, origin_of_call
-from recall.names import CALL_PREFIX, call_place, time_of
+from recall.names import CALL_PREFIX, call_place
 from recall.query import resolve_category
 
 STALE = "stale"
@@ -54,7 +54,7 @@ def find_call(db: apsw.Connection | None, identifier: str) -> dict[str, Any]:
     same_names = ("session", "client", "project", "number", "prompt", "tool", "file", "command", "error", "passage")
     return {
         "id": whole_id, "collection": "calls", "place": call_place(call),
-        "at": time_of(call), "outcome": shell_command.reliable_outcome(call["command"], call["outcome"]),
+        "at": clock.iso(call["at"]), "outcome": shell_command.reliable_outcome(call["command"], call["outcome"]),
         "origin": origin_of_call(call["tool"]),
         **{name: call[name] for name in same_names},  # type: ignore[literal-required]  # keys of the TypedDict
     }  # fmt: skip

@@ -124,9 +124,9 @@ class CallMatch:
         text = call_text(call, self.wanted, room - len(fixed_by)) + fixed_by
         return new_hit(
             f"{CALL_PREFIX}{call['session']}:{call['number']}", self.score, text, rawScore=round(self.raw, 4),
-            type="call", source=call["client"], collection="calls", session=call["session"], timestamp=time_of(call),
-            path=call["file"], project=call["project"], origin=origin_of_call(call["tool"]),
-            isAbandoned=self.is_abandoned,
+            type="call", source=call["client"], collection="calls", session=call["session"],
+            timestamp=clock.iso(call["at"]), path=call["file"], project=call["project"],
+            origin=origin_of_call(call["tool"]), isAbandoned=self.is_abandoned,
         )  # fmt: skip
 
     def essence(self) -> str:
@@ -244,8 +244,3 @@ def call_place(call: FoundCall) -> str:
     return (
         f"{head} (session {quoting.shown_id(call['session'])}, prompt {call['prompt']}, call {call['number']}{suffix})"
     )
-
-
-def time_of(call: FoundCall) -> str:
-    """When a call was made, in ISO 8601; "unknown" if its client did not say."""
-    return "unknown" if call["at"] is None else clock.iso(call["at"])

@@ -10,10 +10,9 @@ import re
 import stat
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 from core.files import read_file
 from memory.knowledge import TYPE_NAMES, parse_type
@@ -54,8 +53,7 @@ def text_of(path: str) -> str | None:
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-@dataclass(frozen=True)
-class Section:
+class Section(NamedTuple):
     """A section: its headings from the outermost to its own, and its number among the pieces below them."""
 
     headings: tuple[str, ...]
@@ -63,8 +61,7 @@ class Section:
     ordinal: int
 
 
-@dataclass(frozen=True)
-class MarkdownDocument:
+class MarkdownDocument(NamedTuple):
     """An indexed file. `stale`: its status is superseded or deprecated."""
 
     title: str
@@ -93,16 +90,11 @@ def parse(text: str, path: str) -> MarkdownDocument:
     parts[0] = ((), f"{_text(front, 'description') or _text(front, 'summary')}\n\n{parts[0][1]}".strip())
     kind = _type(front, path, title)
     status = stated(front, body).get("status", "") if kind == "adr" else _text(front, "status")
-    tags = front.get("tags") or front.get("tag") or []
-    listed = tags if isinstance(tags, list) else tags.replace(",", " ").split()
-    return MarkdownDocument(
-        title=title,
-        type=kind,
-        tags=[tag for tag in (tag.strip().lstrip("#") for tag in listed) if tag],
-        category=_text(front, "category"),
-        stale=bool(re.match(r"(?i)[*_\s]*(?:superseded|deprecated)\b", status)),
-        sections=_sections(parts),
-    )
+    given = front.get("tags") or front.get("tag") or []
+    listed = given if isinstance(given, list) else given.replace(",", " ").split()
+    tags = [tag for tag in (tag.strip().lstrip("#") for tag in listed) if tag]
+    is_stale = bool(re.match(r"(?i)[*_\s]*(?:superseded|deprecated)\b", status))
+    return MarkdownDocument(title, kind, tags, _text(front, "category"), is_stale, _sections(parts))
 
 
 def front_matter(text: str) -> tuple[FrontMatter, str]:
@@ -229,8 +221,7 @@ def pieces(text: str) -> list[str]:
 # The bullets and short paragraphs of a file, which an import stores as memories
 
 
-@dataclass(frozen=True)
-class Item:
+class Item(NamedTuple):
     """A bullet or paragraph in a line of a Markdown file, with the headings above it as context."""
 
     line: int
