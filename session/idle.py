@@ -107,27 +107,25 @@ def status(state: SessionState, now: int, *, in_progress: bool) -> Status:
     return "turn-running" if is_running else "due"
 
 
-def timers(*, enabled_only: bool = False) -> list[dict[str, Any]]:
-    """The timers, the soonest first. With `enabled_only`, without sessions that are switched off."""
+def timers() -> list[dict[str, Any]]:
+    """The timers, the soonest first, without sessions that are switched off."""
     from core import switches
     from session.known_states import sessions_with_timers
 
     now = clock.now_ms()
-    known = switches.load()[0] if enabled_only and files.has_switches() else None
+    known = switches.load()[0] if files.has_switches() else None
     rows = []
     for path in sessions_with_timers():
         try:
             state = states.state_in(path)
         except Failure:
             continue
-        timer = state.idle_timer
-        if timer is None:
+        timer, session = state.idle_timer, state.session_id
+        is_off = known is not None and switches.current_off_period(known, session, state.cwd) is not None
+        if timer is None or is_off or not clients.by_name(state.agent).compaction()["enabled"]:
             continue
-        session = state.session_id
         timer_status = status(state, now, in_progress=files.is_locked(states.work_lock(session, "idle")))
-        is_off = enabled_only and not clients.by_name(state.agent).compaction()["enabled"]
-        is_off = is_off or (known is not None and switches.current_off_period(known, session, state.cwd) is not None)
-        if timer_status != "none" and not is_off:
+        if timer_status != "none":
             rows.append({
                 "sessionId": session, "agent": state.agent, "percent": round(timer["ratio"] * 100, 2),
                 "standing": timer_status, "dueInSeconds": max(0, -(-(timer["dueAt"] - now) // 1000)),
@@ -144,7 +142,7 @@ def run(config: Config, *, once: bool) -> dict[str, Any]:
     is_stopped = False
     try:
         while True:
-            for row in timers(enabled_only=True):
+            for row in timers():
                 timer, result = (row["sessionId"], row["scheduledAt"]), None
                 if row["standing"] == "due" and timer not in tried:
                     if result := compact(row["sessionId"], config):

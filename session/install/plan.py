@@ -15,7 +15,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from core import VERSION, clock, files
+from core import VERSION, clock, files, words
 from core.errors import Failure
 from core.project import is_below, real_root
 from session import own_command
@@ -41,7 +41,7 @@ def receipt_of(path: str) -> dict[str, Any]:
 
 
 class Plan:
-    """One file of a client: its bytes now (`before`) and as planned (`after`), None if there is no file.
+    """One file of a client: its text now (`before`) and as planned (`after`), None if there is no file.
 
     `target` is the file that `path` links to, if it is a link; `missing_folders` have to be created for it. `receipt`
     is from the last installation, `new_receipt` will be stored, if it is not empty. `backs_up`: whether the file holds
@@ -55,7 +55,7 @@ class Plan:
         self.target = os.path.realpath(path)
         self.before = self.after = _read(self.target)
         self.missing_folders = [str(folder) for folder in reversed(Path(self.target).parents) if not folder.is_dir()]
-        self.text = _decoded(self.before)
+        self.text = self.before or ""
         self.receipt = receipt_of(path)
         self.new_receipt: dict[str, Any] = {}
         self.notes: list[str] = []
@@ -79,8 +79,8 @@ class Plan:
     def diff(self) -> str:
         """The change as a unified diff; of a file of ours that is created or deleted only the names."""
         both = (self.before, self.after)
-        old, new = ((data or b"").decode("utf-8", "replace").splitlines(keepends=True) for data in both)
-        old_name, new_name = (self.path if data is not None else os.devnull for data in both)
+        old, new = (words.clean(text or "").splitlines(keepends=True) for text in both)
+        old_name, new_name = (self.path if text is not None else os.devnull for text in both)
         lines = list(difflib.unified_diff(old, new, old_name, new_name))
         if self.is_whole_file:
             lines = lines[:2]
@@ -95,7 +95,7 @@ class Plan:
             text = self._edited(value, wanted)
             if self.before is not None or text:
                 created = self.before is None or (ours.are_in(value) and self._is_created)
-                self._write_receipt(_encoded(text), created=created)
+                self._write_receipt(text, created=created)
             self.notes = self._hook_notes() if ours.has_hooks else []
             if mcp and ours.is_other_server_in(wanted):
                 self.notes.append(self._other_server())
@@ -109,16 +109,15 @@ class Plan:
             if self._entries.are_in(value):
                 original = self._backup_with(rest)
                 if original is None:
-                    original = _encoded(self._edited(value, rest))
-                self.after = None if self._is_created and original.strip() in (b"", b"{}") else original
+                    original = self._edited(value, rest)
+                self.after = None if self._is_created and original.strip() in ("", "{}") else original
             if self._entries.is_other_server_in(value) and self.receipt:
                 self.notes = [self._other_server()]
 
     def own_file(self, text: str, purpose: str, *, remove: bool) -> None:
         """Plan to write or remove a file that is ours alone. Another file, or a file that the user edited, stays."""
-        data = text.encode()
         is_extension = purpose == entries.EXTENSION
-        is_known = self.before in (None, data) or self._is_unedited
+        is_known = self.before in (None, text) or self._is_unedited
         if not is_known and not (is_extension and entries.executable_of_extension(self.text)):
             if is_extension and not remove:
                 fix = "rename that file and run this again; nothing was changed"
@@ -131,13 +130,13 @@ class Plan:
         if remove:
             self.after = None
         else:
-            self._write_receipt(data, created=True)
+            self._write_receipt(text, created=True)
             self.notes = self._hook_notes() if is_extension else []
 
-    def _write_receipt(self, data: bytes, *, created: bool) -> None:
-        self.after = data
+    def _write_receipt(self, text: str, *, created: bool) -> None:
+        self.after = text
         folders = [*(self.receipt.get("folders") or () if created else ()), *self.missing_folders]
-        fingerprint = _fingerprint(data)
+        fingerprint = _fingerprint(text)
         self.new_receipt = {"fingerprint": fingerprint, "version": VERSION, "created": created, "folders": folders}
 
     def _hook_notes(self) -> list[str]:
@@ -156,14 +155,14 @@ class Plan:
             return settings_text.edited_toml(self.text, wanted, self.client.servers_key, own_command.NAME)
         return settings_text.edited(self.text, wanted)
 
-    def _backup_with(self, rest: Any) -> bytes | None:
+    def _backup_with(self, rest: Any) -> str | None:
         """The newest backup that holds `rest`, the value without our entries, if nobody has edited the file since."""
         for name in reversed(backups_of(self.path) if self._is_unedited else ()):
             with suppress(Failure, Malformed):
-                data = _read(name) or b""
-                before = settings_text.parsed(_decoded(data), is_toml=self._is_toml)
+                text = _read(name) or ""
+                before = settings_text.parsed(text, is_toml=self._is_toml)
                 if not self._entries.are_in(before) and self._entries.replaced_in(before, "") == rest:
-                    return data
+                    return text
         return None
 
 
@@ -184,9 +183,7 @@ def plans_for(client: Settings, *, project: bool, mcp: bool = False, remove: boo
         raise Failure("INSTALL_FAILED", f"{path} is the user's file, not a project's", fix)
     plans = [Plan(client, path, project)] if client.events else []
     # A file without anything of ours is not even parsed.
-    if servers not in ("", path) and (
-        mcp or receipt_of(servers) or own_command.NAME.encode() in (_read(servers) or b"")
-    ):
+    if servers not in ("", path) and (mcp or receipt_of(servers) or own_command.NAME in (_read(servers) or "")):
         plans.append(Plan(client, servers, project))
     switches = [Plan(client, client.plugins_file, project)] if client.plugins_file else []
     for plan in (*plans, *switches):
@@ -207,7 +204,7 @@ def plans_for(client: Settings, *, project: bool, mcp: bool = False, remove: boo
 
 def installed_in(client: Settings, path: str) -> list[Entry]:
     """Our hooks in a file of a client; for an extension of ours a single entry without an event."""
-    text = _decoded(_read(path))
+    text = _read(path) or ""
     if client.events:
         with _refusals(client, path):
             return entries.installed_entries(settings_text.parsed(text), client)
@@ -280,24 +277,15 @@ def _refusals(client: Settings, path: str) -> Iterator[None]:
         raise Failure("INSTALL_REFUSED", f"{path}: {error}", fix) from None
 
 
-def _read(path: str) -> bytes | None:
-    """The bytes of a file; None if there is none. Raises Failure: INSTALL_FAILED."""
+def _read(path: str) -> str | None:
+    """The text of a file, with surrogates for bytes that are not UTF-8; None if there is none. Raises Failure."""
     try:
-        return files.read_file(path)
+        return files.read_file(path).decode("utf-8", "surrogateescape")
     except FileNotFoundError:
         return None
     except OSError as error:
         fix = f"make {path} a readable file, or move it, and run this again"
         raise Failure("INSTALL_FAILED", f"{path} cannot be read: {error.strerror or error}", fix) from None
-
-
-def _decoded(data: bytes | None) -> str:
-    """The text of a file. Bytes that are not UTF-8 come back in `_encoded`."""
-    return (data or b"").decode("utf-8", "surrogateescape")
-
-
-def _encoded(text: str) -> bytes:
-    return text.encode("utf-8", "surrogateescape")
 
 
 def _carry_out(plan: Plan) -> str | None:
@@ -331,13 +319,13 @@ def _carry_out(plan: Plan) -> str | None:
     return backup
 
 
-def _create(path: str, data: bytes, mode: int | None) -> None:
+def _create(path: str, text: str, mode: int | None) -> None:
     """Create a file and sync it to the disk. Without a mode, the umask decides."""
     with open(path, "xb") as file:
         try:
             if mode is not None:
                 os.fchmod(file.fileno(), mode)
-            file.write(data)
+            file.write(text.encode("utf-8", "surrogateescape"))
             file.flush()
             os.fsync(file.fileno())
         except OSError:  # the disk is full
@@ -350,8 +338,8 @@ def _write_failure(path: str, error: OSError) -> Failure:
     return Failure("INSTALL_FAILED", f"{path} cannot be written: {error.strerror or error}", fix)
 
 
-def _fingerprint(data: bytes | None) -> str:
-    return "" if data is None else sha256(data).hexdigest()
+def _fingerprint(text: str | None) -> str:
+    return "" if text is None else sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
 
 
 def _receipt_path(path: str) -> str:
