@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from glob import escape, glob
 from heapq import nlargest
 from typing import Any
@@ -58,7 +58,11 @@ class Examination:
     settings: config.Config | None = None
     db: apsw.Connection | None = None
     switches: "switches.Switches | None" = None
-    calls: Sequence[dict[str, Any]] = ()  # of hooks in the last day
+
+    @cached_property
+    def calls(self) -> list[dict[str, Any]]:
+        """The calls of hooks in the last day."""
+        return doctor_hooks.calls(self.db, clock.now_ms() - clock.DAY_MS)
 
 
 def run(
@@ -341,12 +345,6 @@ def check_exporter(examination: Examination) -> Iterator[Finding]:
         yield from (warning(subject="exporter", **problem) for problem in export.problems(status))
 
 
-def check_calls(examination: Examination) -> Iterator[Finding]:
-    """Read which hooks were called, for `check_client`."""
-    examination.calls = doctor_hooks.calls(examination.db, clock.now_ms() - clock.DAY_MS)
-    yield from ()
-
-
 def check_client(examination: Examination, client: Client) -> Iterator[Finding]:
     """The hooks of a client, tried and as they were called, and sessions that cannot be read."""
     result = doctor_hooks.Checked(client, project=examination.project)
@@ -377,7 +375,6 @@ CHECKS: dict[Callable[[Examination], Iterator[Finding]], str] = {
     check_model: "model",
     check_cluster: "cluster",
     check_exporter: "exporter",
-    check_calls: "store",
 }
 """The checks of everything but the clients, and the subject of a fault that ends one."""
 

@@ -112,7 +112,7 @@ def start_notify_command(config: Config) -> None:
 def notify(config: Config) -> dict[str, Any]:
     """Run `notify.command` for at most 10 s and record an event. The notice replaces `{text}`, else it is its stdin."""
     from core import clock
-    from core.command import Ended, run_command, split_command
+    from core.command import run_command, split_command
     from otel import log
     from session.session import COMPONENT
 
@@ -121,10 +121,9 @@ def notify(config: Config) -> dict[str, Any]:
         return {"delivered": False, "reason": "no-command"}
     try:
         words = split_command(command, {"text": notice})
-    except ValueError as error:
-        ended = Ended(None, f"notify.command: {error}".encode(), "not-started")
-    else:
-        ended = run_command(words, 10, data=b"" if "{text}" in command else notice.encode() + b"\n")
+    except ValueError:  # a quotation mark is missing, so there is no such command
+        words = [command]
+    ended = run_command(words, 10, data=b"" if "{text}" in command else notice.encode() + b"\n")
     is_done = ended.status == 0
     now, name = clock.now_ms(), f"compaction.notify.{'completed' if is_done else 'failed'}"
     level, why = ("info", None) if is_done else ("warn", ended.explain())

@@ -236,7 +236,6 @@ def broken(*_: object, **__: object) -> Any:
     ("session.doctor.find_program", "model"),
     ("core.store.cluster_sync.outbox_problems", "cluster"),
     ("otel.export.status", "exporter"),
-    ("session.doctor_hooks.calls", "store"),
     ("session.doctor_hooks.settings_of", "claude"),
 ])  # fmt: skip
 def test_a_fault_of_a_check_is_a_finding_and_the_other_checks_run(
