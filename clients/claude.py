@@ -44,8 +44,10 @@ if TYPE_CHECKING:
     from clients.entries import Origin
 
 
-# Types of the lines that name a session, and the field with the name.
-TITLES = (("custom-title", "customTitle"), ("ai-title", "aiTitle"), ("agent-name", "agentName"))
+# Types of the lines that name a session, and the field with the name. A summary names its session by an entry of it.
+TITLES = (
+    ("custom-title", "customTitle"), ("ai-title", "aiTitle"), ("agent-name", "agentName"), ("summary", "summary"),
+)  # fmt: skip
 
 
 class Claude(Client):
@@ -110,6 +112,7 @@ class Claude(Client):
             found = _queued_entries(line, at)
         elif name := next((as_text(line.get(field)) for given, field in TITLES if given == kind), ""):
             found = [Entry("title", text=name, origin="user" if kind == "custom-title" else "client")]
+            line = {**line, "parentUuid": line.get("leafUuid")}
         elif kind == "queue-operation":
             found = _queue_entries(line, at)
         elif kind == "system" and line.get("subtype") == "compact_boundary":

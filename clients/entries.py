@@ -42,7 +42,7 @@ class Entry:
     """One entry of a session. Empty, None, zero or False means that the client does not say."""
 
     id = ""  # of the node in the session's tree
-    parent = ""  # id of the node before it on its branch
+    parent = ""  # id of the node before it on its branch; of a title: of an entry of the session that it names
     stable_id = ""  # of a prompt or answer, unique over all sessions
     session = ""  # the session that the line names
     copied_from = ""  # the session from which a fork copied the line

@@ -121,6 +121,12 @@ def _hash_of(identifier: str) -> int:
     return int(words.fingerprint(identifier)[:15], 16) if identifier else 0
 
 
+def has_node(db: apsw.Connection, session: str, identifier: str, new: Sequence[Node]) -> bool:
+    """Whether an entry is one of a session, or of these new nodes of it."""
+    node = _hash_of(identifier)
+    return any(node == other.id for other in new) or _mark_of(db, session, node) is not None
+
+
 def _mark_of(db: apsw.Connection, session: str, node: int) -> Mark | None:
     """The mark of an entry, None if the entry is unknown."""
     query = "SELECT calls, episode FROM node WHERE session_id = ? AND id = ?"

@@ -294,7 +294,8 @@ class Piece:
             self._node.calls.append(self.calls.last_call)
         if entry.kind == "title":
             text = texts.one_line(entry.text, 200)
-            if text and entry.session in ("", self._session):
+            is_own = not entry.parent or branches.has_node(self.archive.db, self._session, entry.parent, self.nodes)
+            if text and is_own and entry.session in ("", self._session):
                 at, by_user = entry.at or (self.carry.last.at if self.carry.last else None), entry.origin == "user"
                 message = titled(self._session, text, at, self.calls.project, by_user=by_user)
                 self.changed[message.id] = message

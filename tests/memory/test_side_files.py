@@ -45,6 +45,8 @@ def test_a_summary_of_an_earlier_session_is_no_title(run: Run, tmp_path: Path) -
     transcript.write({"type": "summary", "summary": "Another session", "leafUuid": "x"})
     transcript.user("look at the tables")
     assert titles(run, transcript.path) == {""}
+    transcript.write({"type": "summary", "summary": "Look at tables", "leafUuid": "u-00000001"})
+    assert titles(run, transcript.path) == {"Look at tables"}
 
 
 def test_titles_of_other_clients(run: Run, tmp_path: Path) -> None:
