@@ -53,7 +53,8 @@ def asks_for_state(text: str) -> bool:
     if not order or _is_automated(plain) or any(is_name for _, is_name in names_in_order(plain)):
         return False
     is_question = plain.rstrip(" !.)»”\"'").endswith(("?", "？", "؟"))
-    if len(order) <= (9 if is_question else 3) and any(
+    most_words = 9 if is_question else 5 if order[0] in words.STOP_WORDS else 3  # "what's going on", "catch me up"
+    if len(order) <= most_words and any(
         word.startswith(stem) or (stem in word and not stem.isascii()) for word in order for stem in _STATE_STEMS
     ):
         return True
