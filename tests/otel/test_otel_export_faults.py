@@ -88,13 +88,6 @@ def assert_complete(receiver: Receiver, ids: list[str]) -> None:
     assert len(spans) == len([identifier for identifier in ids if int(identifier.rpartition("-")[2]) % 5 == 0])
 
 
-def test_a_batch_is_small_in_bytes_too(run: Run, receiver: Receiver, store: Callable[..., list[str]]) -> None:
-    ids = store(40, size=60_000)
-    run("otel", "export", env=receiver.env)
-    assert_complete(receiver, ids)
-    assert max(body.ByteSize() for body in receiver.bodies("/v1/logs")) < 1_200_000
-
-
 def test_a_receiver_that_is_down(run: Run, receiver: Receiver, store: Callable[..., list[str]]) -> None:
     ids = store(3)
     receiver.stop()
