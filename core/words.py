@@ -113,17 +113,7 @@ def pairs(run: str) -> list[str]:
 
 def _runs(text: str) -> list[str]:
     """The runs of a text in scripts without spaces."""
-    runs: list[str] = []
-    current = ""
-    for character in text:
-        if _unspaced(character) and character.isalnum():
-            current += character
-        elif current:
-            runs.append(current)
-            current = ""
-    if current:
-        runs.append(current)
-    return runs
+    return "".join(sign if _unspaced(sign) and sign.isalnum() else " " for sign in text).split()
 
 
 def parts(text: str) -> str:

@@ -224,11 +224,8 @@ def is_assigned(
     is_words = value.isalpha() and (value.isupper() or is_prose(value))
     if is_placeholder(value) or (sign == " " and is_words):
         return False
-    is_default = sign in ("||", "??") and kind == "token" and value.isalpha()  # `token || 'anonymous'`
-    # the name of a variable: `TOKEN_VARIABLE = "API_TOKEN"`
-    is_variable = quoted and "_" in value and value.isupper() and value.replace("_", "a").isalpha()
-    if is_default or is_variable:
-        return False
+    if sign in ("||", "??") and kind == "token" and value.isalpha():
+        return False  # `token || 'anonymous'`
     if kind == "schemed":
         return len(value) >= 6 and (alone or not value.isalpha())
     if kind in ("key", "auth", "query"):
@@ -340,13 +337,10 @@ def _end_of_words(text: str, name: Name, begin: int, end: int, sign: str) -> int
     if is_command or not 1 < len(words) < 9 or is_placeholder(words[0]) or value[-1] in ",.!?:" or is_prose(value):
         return 0
     # `password: 3 attempts left` is a message. A passphrase has both cases in a word other than the first, or consists
-    # of plain words in a file of settings.
+    # of four or more plain words.
     cased = any(word.lower() != word != word.upper() for word in value.replace("-", " ").split()[1:])
     plain = len(words) > 3 and all(len(word) > 2 and word.isalpha() and word.islower() for word in words)
-    around = text[max(0, start - len(head) - MAX_LINE) : start] + "\n" + text[begin + len(value) : begin + 200].lstrip()
-    is_setting = compiled(r"(?m)^[ \t]*(?:- )?[\w.-]+(?: [\w.-]+)?: ?[^\s:][^\n:]*$").search(around) is not None
-    is_phrase = tight or (cased and not DIGITS.isdisjoint(value)) or (plain and is_setting)
-    return begin + len(value) if is_phrase else 0
+    return begin + len(value) if tight or plain or (cased and not DIGITS.isdisjoint(value)) else 0
 
 
 def _is_argument(text: str, at: int, value: str, kind: str) -> bool:

@@ -37,10 +37,8 @@ _WORDS = {topic: frozenset(listed.split()) for topic, listed in {
 
 def find_in_prose(text: str, lower: str, names: list[Name], clues: Clues) -> list[Span]:
     """The (start, end, kind) of each secret in a sentence."""
-    has = lower.__contains__
     spans = _find_described(text, lower, names) if names else []
-    topics = ("passw", " pw ", "key", "token", "secret", "credential", "login", "rotated", "swapped")
-    if any(map(has, topics)):
+    if any(map(lower.__contains__, ("passw", " pw ", "key", "token", "secret", "login", "rotated", "swapped"))):
         spans += _find_said_of_it(text, lower)
     parts = [*clues.anchors.intersection(LOGINS), " pass ", " pw ", " password "]
     places = places_of(lower, parts)
