@@ -37,7 +37,8 @@ os.killpg(0, 9)
 """
 """Forks a child that reads a pipe of ours: when we end, however that happens, it kills the command's group."""
 
-Reason = Literal["", "timeout", "not-started"]
+MAX_OUTPUT_BYTES = 1_000_000  # of a command that goes on: it prints without end
+Reason = Literal["", "timeout", "too-long", "not-started"]
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,7 @@ class Ended:
         how = {
             "": f"exit status {status}" if status >= 0 else f"ended by signal {-status}",
             "timeout": "it took too long and was stopped",
+            "too-long": "it printed too much and was stopped",
             "not-started": "it could not be started",
         }[self.reason]
         return f"{how}: {output}" if output else how
@@ -122,9 +124,11 @@ def _wait(process: subprocess.Popen[bytes], deadline: float) -> Reason:
         try:
             process.communicate(timeout=0.05)
             return ""
-        except subprocess.TimeoutExpired:
+        except subprocess.TimeoutExpired as waiting:
             if process.poll() is not None:
                 return ""
+            if len(waiting.output or b"") > MAX_OUTPUT_BYTES:
+                return "too-long"
     return "timeout"
 
 
