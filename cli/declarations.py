@@ -82,11 +82,12 @@ def _parameter(declared: inspect.Parameter) -> Parameter:
     kind, many, choices = _kind(annotation)
     is_required = declared.default is inspect.Parameter.empty
     given: dict[str, Any] = {
-        "kind": kind, "many": many, "choices": choices, "low": info.min, "high": info.max, "help": info.help or "",
-        "default": None if is_required else declared.default, "completions": info.autocompletion,
+        "kind": kind, "required": is_required, "many": many, "choices": choices, "low": info.min, "high": info.max,
+        "default": None if is_required else declared.default, "help": info.help or "",
+        "completions": info.autocompletion,
     }  # fmt: skip
     if isinstance(info, ArgumentInfo):
-        given |= {"required": is_required, "metavar": info.metavar or declared.name.upper()}
+        given["metavar"] = info.metavar or declared.name.upper()
     else:
         on, off = _flags(info, declared.name)
         metavar = info.metavar or ("N" if kind in _KINDS.values() else on[0].lstrip("-").upper())

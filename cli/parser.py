@@ -158,10 +158,11 @@ def parse(command: Command, words: Sequence[str]) -> dict[str, Any] | None:
         for parameter in command.arguments():
             taken = texts if parameter.many else texts[:1]
             texts = texts[len(taken) :]
-            if parameter.required and not taken:
-                raise _wrong(command, f"{parameter.metavar} is missing")
             for word in taken:
                 _set(options, parameter, word, command)
+        for parameter in command.parameters:
+            if parameter.required and options[parameter.name] in (None, []):
+                raise _wrong(command, f"{(*parameter.flags, parameter.metavar)[0]} is missing")
         if texts:
             raise _wrong(command, f"too many words, or a text without quotes: {' '.join(texts)}")
         if options.get("verbatim") and is_terminal():

@@ -15,7 +15,7 @@ from typer import Argument, Option
 import clients
 from cli import shared
 from cli.input import required_session
-from cli.output import Answer, is_for_person, require_known, step, wrong_usage
+from cli.output import Answer, is_for_person, require_known, step
 from core import config
 from core.command import model_from_config
 from core.errors import Failure
@@ -270,15 +270,13 @@ def summarize(
 @compaction.command("branch")
 def branch(
     transcript: Transcript,
+    to: Annotated[str, Option(metavar="ENTRY", help="The entry to go back to")],
     leaf: Annotated[str, Option("--from", metavar="LEAF", help="The entry to leave (default: the newest)")] = "",
-    to: Annotated[str, Option(metavar="ENTRY", help="The entry to go back to")] = "",
     instructions: Instructions = "",
     command: ModelCommand = "",
     client: Client = "",
 ) -> Answer:
     """Summarize what a session leaves behind when it goes back."""
-    if not to:
-        raise wrong_usage("--to is missing", "give --to ID, the entry to go back to")
     session = _Session(transcript, client)
     limits = session.limits()
     budget = limits.window - limits.reserve

@@ -37,8 +37,6 @@ def memory_write(options: Mapping[str, Any]) -> Answer:
     from memory import gate
     from memory.write import MAX_CHARS, Draft, clean_text, write
 
-    if options["for_all"] and options["project"]:
-        raise wrong_usage("--project and --global cannot be used together", "give one of them")
     settings = config.load()
     text = read_text(MAX_CHARS) if options["text"] == "-" else options["text"] or ""
     text = clean_text(text)  # before the store is opened: wrong usage leaves no trace

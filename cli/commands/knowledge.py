@@ -39,8 +39,6 @@ def sync(
 ) -> Answer:
     """Import folders of Markdown, or import them again."""
     folders = list(dirs or ())
-    if folders and (adrs_only or skills_only):
-        raise wrong_usage("--adrs-only and --skills-only name folders themselves", "leave DIR out")
     if adrs_only:
         folders.append(os.path.join(notes.root(), decisions.FOLDER))
     if skills_only:
@@ -74,10 +72,10 @@ def search(
 
 @knowledge.command("note")
 def note(
-    source: Annotated[str, Option("--source", "-s", help="Where it comes from")] = "",
-    agent: Annotated[str, Option("--agent", "-a", help="Which agent or component")] = "",
-    session: Annotated[str, Option(metavar="ID", help="Its session")] = "",
-    turn: Annotated[int | None, Option(min=0, max=1_000_000_000, help="The turn's number")] = None,
+    source: Annotated[str, Option("--source", "-s", help="Where it comes from")],
+    agent: Annotated[str, Option("--agent", "-a", help="Which agent or component")],
+    session: Annotated[str, Option(metavar="ID", help="Its session")],
+    turn: Annotated[int, Option(min=0, max=1_000_000_000, help="The turn's number")],
     summary: Annotated[str, Option(metavar="TEXT", help="The turn's result, unless it is skipped")] = "",
     detail: Annotated[
         list[str] | None, Option("--detail", *NOTE_DETAILS, metavar="NAME=VALUE", help="Or --NAME VALUE")
@@ -85,15 +83,12 @@ def note(
 ) -> Answer:
     """Store the result of an agent's turn."""
     details = {name: value.strip() for name, _, value in (item.partition("=") for item in detail or [])}
-    place = {"source": source.strip(), "agent": agent.strip(), "session": session.strip()}
-    place["turn"] = "" if turn is None else str(turn)
+    place = {"source": source.strip(), "agent": agent.strip(), "session": session.strip(), "turn": str(turn)}
     skip_reason, text = details.get("skip-reason") or None, summary.strip()
     if skip_reason:
         require_known("--skip-reason", skip_reason, ("routine-heartbeat", "duplicate-signal", "no-new-information"))
-    needed = place if skip_reason else {**place, "summary": text}
-    if missing := [name for name, value in needed.items() if not value]:
-        example = "joelclaw knowledge note --source cli --agent me --session s1 --turn 1 --summary 'the result'"
-        raise wrong_usage(f"--{missing[0]} is missing", f"give all that it needs: {example}")
+    elif not text:
+        raise wrong_usage("--summary is missing", "give --summary 'the result', or --skip-reason")
     channel = details.get("channel") or "internal"
     key = ":".join((place["source"], place["agent"], channel, place["session"], place["turn"]))
     turn_id, now = details.get("turn-id") or key, clock.now_ms()

@@ -13,7 +13,7 @@ from typer import Argument, Option
 
 from cli import shared
 from cli.input import time_range
-from cli.output import Answer, is_for_person, write_json, wrong_usage
+from cli.output import Answer, is_for_person, write_json
 from core import background, clock, config, json_text
 from core.errors import Failure
 from core.store import sqlite
@@ -81,8 +81,6 @@ def search(
     exit_code: shared.ExitCode = False,
 ) -> Answer | int:
     """List or find events."""
-    if follow and exit_code:
-        raise wrong_usage("--follow and --exit-code cannot be used together", "leave out one of them")
     text = " ".join(query) if query else None
     filters: dict[str, Any] = {**locals(), "query": text}
     if since:

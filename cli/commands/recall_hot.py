@@ -34,8 +34,6 @@ def recall(options: Mapping[str, Any]) -> Answer | int:
     """`joelclaw recall QUERY`, or with --batch many queries."""
     collections = parse_collections(options["collection"], also=("calls",))
     query_text = " ".join(options["query"]) if options["query"] else None
-    if options["everywhere"] and options["project"]:
-        raise wrong_usage("--project and --everywhere cannot be used together", "give one of them")
     is_composed = options["include_superseded"] or any(options[name] is not None for name in COMPOSED)
     if options["batch"] is not None and not is_composed:
         if query_text is not None or options["by"]:

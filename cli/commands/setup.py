@@ -226,8 +226,6 @@ def exclude(
     remove: Annotated[str | None, Option(metavar="FOLDER", help="Archive this folder again")] = None,
 ) -> Answer:
     """Never archive what happens in a folder."""
-    if (folder is not None) + list + (remove is not None) > 1:
-        raise wrong_usage("FOLDER, --list and --remove cannot be used together", "give one of them")
     known = switches.load()[0]["excluded"]
     if list:
         return Answer({"excluded": known}, message="" if known else "No folder is excluded.")
@@ -275,8 +273,7 @@ def completion(
         return Answer(None, text="\n".join(rows))
     name = shell or os.path.basename(os.environ.get("SHELL", ""))
     if name not in _SCRIPTS:
-        about = f"$SHELL is {name}; there is no script for it" if name else "$SHELL names no shell"
-        raise wrong_usage(about, "run: joelclaw completion bash (or zsh, or fish)")
+        raise wrong_usage(f"there is no script for {name or 'no shell'}", "name a shell: bash, zsh or fish")
     root = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
     with open(os.path.join(root, "completions", _SCRIPTS[name]), encoding="utf-8") as file:
         return Answer(None, text=file.read().rstrip("\n"))

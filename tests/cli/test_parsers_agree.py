@@ -159,7 +159,9 @@ def test_options_of_ordinary_calls(words: str, options: dict[str, Any]) -> None:
 
 
 def test_details_of_a_note_are_options_of_their_own() -> None:
-    options = read(["knowledge", "note", "--decision", "wait", "--detail", "project=a", "--run-id=7"])
+    of_turn = "knowledge note --source cli --agent me --session s1 --turn 0".split()
+    assert read(of_turn[:-2]) is None
+    options = read([*of_turn, "--decision", "wait", "--detail", "project=a", "--run-id=7"])
     assert options and options["detail"] == ["decision=wait", "project=a", "run-id=7"]
 
 

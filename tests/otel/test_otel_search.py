@@ -176,7 +176,6 @@ def test_only_a_hooks_event_names_its_client(run: Run) -> None:
 def test_exit_code_says_whether_anything_was_found(run: Run, seeded: Path) -> None:
     assert run("otel", "search", "mail", "--exit-code", env=NOW).code == 0
     assert run("otel", "search", "mail", "--level", "fatal", "--exit-code", env=NOW, ok=False).code == 1
-    assert run("otel", "search", "mail", "--follow", "--exit-code", env=NOW, ok=False).code == 2
 
 
 def test_all_events_of_a_session_or_a_machine(run: Run, seeded: Path) -> None:
