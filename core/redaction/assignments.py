@@ -229,7 +229,8 @@ def is_assigned(
     if kind == "schemed":
         return len(value) >= 6 and (alone or not value.isalpha())
     if kind in ("key", "auth", "query"):
-        return is_strong(value) and not is_technical(value)
+        is_path = compiled(r".+/[^/]*\.\w{2,5}\Z").match(value) and not is_strong(value.partition("/")[0])
+        return is_strong(value) and not is_path and not (kind == "auth" and is_technical(value))
     if kind == "authorization" or sign == ",":  # a vague name, or a name before a comma
         is_word = len(value) >= 8 and " " not in value and "://" not in value
         return is_strong(value) or (quoted and sign != "," and is_word)
