@@ -175,14 +175,13 @@ def decide(
     reason = preparation.reason(
         session.transcript, window=limits.window, reserve=limits.reserve, enabled=session.is_enabled
     )
-    result = {
+    return Answer({
         **session.about, "compact": reason == "above-threshold", "reason": reason,
         "contextTokens": size.total, "source": "usage" if size.from_usage else "estimate",
         "staleUsageTokens": size.stale,
         "threshold": limits.window - limits.reserve, "window": limits.window, "windowFrom": limits.window_from,
         "reserve": limits.reserve, "enabled": session.is_enabled, "problems": session.problems,
-    }  # fmt: skip
-    return Answer(result)
+    })  # fmt: skip
 
 
 @compaction.command("prepare")
@@ -198,14 +197,13 @@ def prepare(
     session = _Session(transcript, client, at=at, keep_recent=keep_recent)
     limits, cut = session.limits(window, reserve), session.prepared()
     settings = {"reserveTokens": limits.reserve, "keepRecentTokens": session.keep_recent, "window": limits.window}
-    result = {
+    return Answer({
         **session.about, "reason": cut.reason, "firstKeptEntryId": cut.first_kept_entry_id,
         "isSplitTurn": cut.is_split_turn, "tokensBefore": cut.tokens_before,
         "previousSummary": cut.previous_summary or None, "messagesToSummarize": _ids(cut.entries_to_summarize),
         "turnPrefixMessages": _ids(cut.turn_prefix_entries), "fileOps": asdict(cut.file_ops),
         "settings": settings, "windowFrom": limits.window_from, "problems": session.problems,
-    }  # fmt: skip
-    return Answer(result)
+    })  # fmt: skip
 
 
 @compaction.command("serialize")
@@ -259,12 +257,11 @@ def summarize(
         file_ops = session_tree.together(entry.files for entry in session.transcript.nodes)
     ask = model_from_config(session.settings, command)
     written = summary.summarize(parts, file_ops, ask, instructions, reserve=reserve)
-    result = {
+    return Answer({
         **written, "firstKeptEntryId": cut.first_kept_entry_id if is_ready else None,
         "tokensBefore": cut.tokens_before if is_ready else None, "isSplitTurn": is_ready and cut.is_split_turn,
         "problems": problems,
-    }  # fmt: skip
-    return Answer(result)
+    })  # fmt: skip
 
 
 @compaction.command("branch")
@@ -337,5 +334,4 @@ def run(once: Annotated[bool, Option("--once", help="Only those that are due now
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.default_int_handler)
     done = idle_compaction.run(config.load(), once=once)
-    actions = [step("joelclaw otel search compaction.idle.failed", "what went wrong")] if done["failed"] else []
-    return Answer({**done, "timersLeft": len(idle_compaction.timers())}, actions)
+    return Answer({**done, "timersLeft": len(idle_compaction.timers())})

@@ -7,7 +7,7 @@ import typer
 from typer import Argument, Option
 
 from cli import shared
-from cli.output import Answer, quoted, runnable, step, wrong_usage
+from cli.output import Answer, runnable, step, wrong_usage
 from core import background, config, files, switches
 from core.errors import FAILED, Failure
 from core.store import deletion, folders, sqlite
@@ -43,10 +43,8 @@ def status(
     result |= {**_SERVICES, "k8s": {**_ABSENT, "status": "absent", "hostname": log.host(), "hostedOn": None}}
     result["agentDispatchCanary"] = {"enabled": canary, "ok": None, "summary": _ABSENT["detail"]}
     result["recall"] = {"adapter": "flowing-memory-recall", "requestedLanes": _LANES, "answeringLanes": _LANES}
-    actions = []
-    if not result["store"]["exists"]:
-        actions.append(step("joelclaw memory archive", "archive the sessions that your clients already have"))
-    return Answer(result, actions, view="cli.views:status")
+    archive = step("joelclaw memory archive", "archive the sessions that your clients already have")
+    return Answer(result, [archive] * (not result["store"]["exists"]), view="cli.views:status")
 
 
 @app.command("doctor")
@@ -105,8 +103,7 @@ def init() -> Answer:
     """Create the cluster's collections."""
     from core.store import cluster_sync
 
-    settings = config.load()
-    result = cluster_sync.initialise(settings)
+    result = cluster_sync.initialise(config.load())
     return Answer(result, [step("joelclaw store push", "copy this machine's memory to the cluster")])
 
 
@@ -167,9 +164,7 @@ def backup(
     """Copy memory, sessions and settings into one file."""
     result = backups.write(file, force=force)
     del result["members"], result["format"]
-    return Answer(
-        result, [step(f"joelclaw restore {quoted(result['file'])} --verify-only", "check whether it is intact")]
-    )
+    return Answer(result)
 
 
 @app.command("restore")
@@ -181,7 +176,4 @@ def restore(
 ) -> Answer:
     """Verify a backup, and replace the home with it."""
     folder = os.path.expanduser(into) or files.home()
-    result = backups.restore(file, folder, force=force, verify_only=verify_only)
-    if not result["restored"]:
-        return Answer(result, [step(f"joelclaw restore {quoted(file)}", "restore it")])
-    return Answer(result)
+    return Answer(backups.restore(file, folder, force=force, verify_only=verify_only))

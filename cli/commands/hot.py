@@ -148,10 +148,8 @@ def knowledge_search(options: Mapping[str, Any]) -> Answer:
         )
         event["recalled"] = [hit["id"] for hit in hits]
         log.store_spooled([event], db)
-    if not hits:
-        return Answer(result, [template("joelclaw knowledge sync <dir>", "import a folder of Markdown", "a folder")])
-    first = template("joelclaw memory show <id>", "the whole section", "its id", hits[0]["id"])
-    return Answer(result, [first])
+    about = ("joelclaw memory show <id>", "the whole section", "its id")
+    return Answer(result, [template(*about, hit["id"]) for hit in hits[:1]])
 
 
 # checkpoint, inject
@@ -206,8 +204,7 @@ def checkpoint_flush(options: Mapping[str, Any]) -> Answer:
         from session import compaction
 
         result["notice"] = compaction.notice_text(settings)
-    after = f"joelclaw inject recovery --session {quoted(session_id)}"
-    return Answer(result, [step(after, "after the compaction: the recovery note for the agent")])
+    return Answer(result, [step(f"joelclaw inject recovery --session {quoted(session_id)}", "after the compaction")])
 
 
 def _event(kind: Kind, session_id: str, given: Mapping[str, Any]) -> HookEvent:

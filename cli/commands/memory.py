@@ -107,8 +107,7 @@ def list_(
     """List the observations, newest first."""
     filters = {"category": category, "project": project, "tag": tag or [], "all": all}
     result = curate.listing(sqlite.open_or_empty(), {**filters, "limit": limit, "page": page})
-    steps = [_show_step(row["id"]) for row in result["memories"][:1]]
-    return Answer(result, steps or [step("joelclaw memory stats", "what is stored")])
+    return Answer(result, [_show_step(row["id"]) for row in result["memories"][:1]])
 
 
 @memory.command("show")
@@ -248,8 +247,7 @@ def purge(
         return Answer({}, message="Cancelled; nothing was deleted.")
     with shared.progress_bar("deleting") as bar:
         result = selected.run(bar)
-    actions = [step("joelclaw store push", "delete it in the cluster too")] if result["cluster"] else []
-    return Answer(result, [*actions, step("joelclaw status", "what is left")])
+    return Answer(result, [step("joelclaw store push", "delete it in the cluster too")] if result["cluster"] else [])
 
 
 memory.add_typer(memory_bulk.app)
