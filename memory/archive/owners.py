@@ -30,8 +30,10 @@ def settle(db: apsw.Connection, shared: Iterable[Shared], *, vectors: bool, is_l
     """
     again: set[str] = set()
     holders: dict[str, set[str]] = {}
-    for identifier, stored, claiming in shared:
+    contexts: dict[tuple[str, str], str] = {}
+    for identifier, stored, claiming, context in shared:
         holders.setdefault(identifier, set()).update((stored, claiming))
+        contexts[identifier, claiming] = context
     with sqlite.transaction(db):
         signatures = vectors and documents.has_signatures(db)
         for group in dict.fromkeys(map(frozenset, holders.values())):
@@ -40,8 +42,9 @@ def settle(db: apsw.Connection, shared: Iterable[Shared], *, vectors: bool, is_l
                 turn = documents.by_id(db, identifier)
                 if turn is not None and turn["forgotten_at"] is None and turn["session_id"] not in ("", owner):
                     documents.remove(db, turn["rowid"], signatures=signatures)
-                    turn["session_id"], turn["context"] = owner, ""  # the context may quote the other session
-                    documents.insert(db, turn, document_vector(turn["text"], ""), signatures=signatures)
+                    turn["session_id"], turn["context"] = owner, contexts.get((identifier, owner), "")
+                    vector = document_vector(turn["text"], turn["context"])
+                    documents.insert(db, turn, vector, signatures=signatures)
                     again.add(owner)
             for session in group:
                 if owner and session != owner:

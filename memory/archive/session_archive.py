@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
     Position = tuple[int, str, str]
     """How far a transcript is archived: the offset, a fingerprint of the file's beginning, and the carry as JSON."""
-    Shared = tuple[str, str, str]
-    """The id of an episode, the session that has it, and another session whose transcript has it, too."""
+    Shared = tuple[str, str, str, str]
+    """The id of an episode, the session that has it, another session whose transcript has it, and its context there."""
 
 COLLECTION = "episodes"
 MAX_FOLDERS = 40  # of a session
@@ -163,7 +163,7 @@ class SessionArchive:
         other = older["session_id"]
         if self._renames_copies:  # ids rise with the time
             self._forks.append((self.session, other) if older["id"] < newer["id"] else (other, self.session))
-        self.shared.append((older["id"], other, self.session))
+        self.shared.append((older["id"], other, self.session, newer["context"]))
 
     def _extend(self, older: Document, newer: Document, vector: bytes) -> bool:
         """Add to a stored episode what is new in it, and remove nothing; returns whether it changed."""
