@@ -6,7 +6,7 @@ A name of a secret is followed word by word, a dozen words at most, so that the 
 from __future__ import annotations
 
 from core import TYPE_CHECKING
-from core.redaction import ANNOUNCING, LOGINS, MARK, Span, compiled, places_of
+from core.redaction import ANNOUNCING, FOREIGN, LOGINS, MARK, Span, compiled, places_of
 from core.redaction.assignments import LOOSE, Name, is_described, label
 from core.redaction.tokens import DIGITS, SIGNS, is_made_up, is_placeholder
 
@@ -102,7 +102,7 @@ def _find_logins(text: str, lower: str, places: list[int]) -> list[Span]:
     Without a word that announces a login, in any language, the password must have both cases, a digit and a sign.
     """
     pair = (
-        r"(?<![^\s\"'`({=|>*→])((?!(?:can|could|must|should|may|will|would|to|not)\b)[\w.@\\-]{1,64}+)\"?"
+        r"(?<![^\s\"'`({=|>*→])((?!(?:can|could|must|should|may|will|would|to|not)\b)[\w.@\\-]{1,64}+)[\"`]?"
         r"(?:(:|[ \t]{1,3}[/|:][ \t]{1,3})"
         r"|([,:]?[ \t]{1,3}(?:and |with |the ){0,3}(?:(?:pass|pw|passwd|password)[ \t]{1,3}|(?<=with )))|[/ ])"
         r"[\"'`*(]{0,2}(?=([^\s\\:(<>{/]{5,40})(?:\s|\\|\Z))"
@@ -153,7 +153,8 @@ def _value_after(text: str, lower: str, start: int, end: int, kind: str) -> tupl
     at += kind in LOOSE and text[at : at + 1] == ","
     is_stated = _is_stated(text, lower, start)
     first = lower[at : at + 24].lstrip(" \t").partition(" ")[0]
-    if first.isalpha() and not (is_stated or linked or first in _WORDS["links"] or first in _WORDS["openers"]):
+    is_sure = is_stated or linked or lower[start:end] in FOREIGN
+    if first.isalpha() and not (is_sure or first in _WORDS["links"] or first in _WORDS["openers"]):
         return NOTHING  # quickly: most words after a name are other words
     rest = lower[at : end + MAX_REACH].split("\n", 1)[0].split("\\n", 1)[0].replace("\t", " ")
     words: list[tuple[int, str]] = []
@@ -173,7 +174,12 @@ def _value_after(text: str, lower: str, start: int, end: int, kind: str) -> tupl
         found = _value_at(text, at, kind, linked=False)
         if found[1] or _ends_with_value(lower, at, word, kind):
             return found if found[1] else (at, at + len(word.rstrip(".,;:!?*")))
-    return _linked_value(text, lower, (start, end, kind), words, linked=linked)
+    found = _linked_value(text, lower, (start, end, kind), words, linked=linked)
+    if not found[1] and lower[start:end] in FOREIGN:  # in another language, a made-up word in the same sentence
+        last = next((number for number, (_, word) in enumerate(words, 1) if word[-1] in ".!?;"), len(words))
+        values = (_value_at(text, at, kind) for at, _ in words[:last])
+        found = next(((at, stop) for at, stop in values if is_made_up(text[at:stop])), NOTHING)
+    return found
 
 
 def _ends_with_value(lower: str, at: int, word: str, kind: str) -> bool:
