@@ -138,14 +138,19 @@ def find_in_commands(text: str, lower: str, anchors: set[str]) -> list[Span]:
 
 
 def _looks_like_password(match: re.Match[str]) -> bool:
-    """Whether the word has a digit and other kinds of characters, and is no path, host, port, pattern or file."""
+    """Whether the word has a digit and other kinds of characters, and is no path, host, port, pattern or file.
+
+    Without a sign it could be a folder or a package, as in `mkdir -p` or `cargo -p`: then a user must come before it.
+    """
     value = match.group(match.lastindex or 0)
     if len(value) < 6 or DIGITS.isdisjoint(value) or not set("/\\:=@[]{}()<> ").isdisjoint(value) or is_file(value):
         return False
     has_sign = not set("!#%&$").isdisjoint(value)
     kinds = 1 + (value != value.upper()) + (value != value.lower()) + has_sign
     is_attached = match.group()[2:3] in ("'", '"')  # `-p'…'`
-    return kinds >= 3 - is_attached and (has_sign or (bool(match.group(1)) and len(value) >= 8))
+    before = match.string[max(0, match.start() - 160) : match.start()].rpartition("\n")[2].lower()
+    has_user = bool(match.group(1)) and any(map(before.__contains__, (" -u", "--user", "@", "login")))
+    return kinds >= 3 - is_attached and (has_sign or ((has_user or is_attached) and len(value) >= 8))
 
 
 def _add(match: re.Match[str], kind: str, spans: list[Span]) -> None:
