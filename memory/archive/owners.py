@@ -9,7 +9,7 @@ from core.store import branches, calls, documents, sessions, sqlite
 from recall.vectors import document_vector
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     import apsw
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from memory.archive.session_archive import Shared
 
 
-def settle(db: apsw.Connection, shared: Iterable[Shared], *, vectors: bool, is_live: bool = False) -> list[str]:
+def settle(db: apsw.Connection, shared: Sequence[Shared], *, vectors: bool, is_live: bool = False) -> list[str]:
     """Give each episode that was found in several sessions to the session in which it first appeared.
 
     That is the parent, if a transcript names it; else the session that first said something of its own. The calls that
@@ -51,9 +51,18 @@ def settle(db: apsw.Connection, shared: Iterable[Shared], *, vectors: bool, is_l
                     _note_copies(db, session, owner)
                 documents.renew_segments(db, session)
                 branches.mark_abandoned(db, session)
+        _note_whole_copies(db, shared if is_live else ())
         for session in again:
             sessions.read_again(db, session)
     return sorted(again)
+
+
+def _note_whole_copies(db: apsw.Connection, shared: Sequence[Shared]) -> None:
+    """Note that a running session is a fork of another, if it has copied all that the other has said."""
+    copied = [row[0] for row in shared]
+    for stored, claiming in {row[1:3] for row in shared}:
+        if sessions.first_episode_at(db, stored, copied) is None:
+            sessions.note_fork(db, claiming, stored)
 
 
 def settle_opening(db: apsw.Connection, session: str, *, vectors: bool) -> None:

@@ -78,6 +78,15 @@ def test_each_session_keeps_its_own_words(run: Run, tmp_path: Path, order: str, 
     assert turns(run) == texts, "reading changes nothing"
 
 
+def test_a_running_fork_that_names_no_parent_is_known_by_its_copies(run: Run, tmp_path: Path) -> None:
+    parent = spoken(tmp_path, "kestrel")
+    archive(run, parent)
+    child = fork(parent, CHILD, marked=False)
+    event = {"session_id": CHILD, "transcript_path": str(child.path), "cwd": CWD}
+    run("hook", "claude", stdin=json.dumps({"hook_event_name": "Stop", **event}))
+    assert [(row["kind"], row["parent"]) for row in sessions(run)] == [("main", ""), ("fork", PARENT)]
+
+
 def test_a_parent_that_goes_on_after_the_fork_stays_whole(run: Run, tmp_path: Path) -> None:
     parent = spoken(tmp_path, "kestrel")
     child = fork(parent, CHILD)
