@@ -150,7 +150,7 @@ def test_what_a_subagent_is_asked_is_not_the_users_task(agent: str, talk: Callab
         about = place.joelclaw("session", "show", child)
         assert (about["kind"], about["parent"]) == ("subagent", main)
     note = place.joelclaw("inject", "recovery", "--session", main)["content"]
-    assert "**Task:** how large is the delta" in note and ASKED not in note
+    assert '**Task:** "how large is the delta"' in note and ASKED not in note
 
 
 def test_going_back_abandons_what_was_said(agent: str, talk: Callable[..., Talk]) -> None:
