@@ -166,6 +166,7 @@ def _feed(pipe: Any, data: bytes) -> None:
         pipe.close()
 
 
+@pytest.mark.spawned
 @pytest.mark.parametrize("writes", [100, pytest.param(400, marks=pytest.mark.thorough)])
 def test_an_acknowledged_write_survives_a_kill(home: Path, writes: int) -> None:
     """Many writes, four at a time, each killed somewhere between its first instruction and its end."""
