@@ -172,23 +172,26 @@ def _unpack(file: str, folder: str) -> dict[str, Any]:
     unpacked: dict[str, int] = {}
     manifest: Any = None
     try:
-        with tarfile.open(file, "r:gz") as tar:
-            for member in tar:
-                name = member.name
-                content = tar.extractfile(member) if member.isreg() else None
-                is_known = name == MANIFEST or is_kept(name)
-                is_too_large = member.size > 1 << 30 and name != STORE  # a state has at most a megabyte
-                if content is None or manifest is not None or name in unpacked or not is_known or is_too_large:
-                    raise _damaged(f"{name[:200]!r} does not belong in it")
-                if name == MANIFEST:
-                    manifest = json.loads(content.read().decode())
-                    continue
-                path = os.path.join(folder, name)
-                files.private_folder(os.path.dirname(path))
-                with _new_file(path) as target:
-                    shutil.copyfileobj(content, target, 1 << 18)
-                os.utime(path, (member.mtime, member.mtime))
-                unpacked[name] = member.size
+        with gzip.open(file) as stream:
+            with tarfile.open(fileobj=stream, mode="r:") as tar:
+                for member in tar:
+                    name = member.name
+                    content = tar.extractfile(member) if member.isreg() else None
+                    is_known = name == MANIFEST or is_kept(name)
+                    is_too_large = member.size > 1 << 30 and name != STORE  # a state has at most a megabyte
+                    if content is None or manifest is not None or name in unpacked or not is_known or is_too_large:
+                        raise _damaged(f"{name[:200]!r} does not belong in it")
+                    if name == MANIFEST:
+                        manifest = json.loads(content.read().decode())
+                        continue
+                    path = os.path.join(folder, name)
+                    files.private_folder(os.path.dirname(path))
+                    with _new_file(path) as target:
+                        shutil.copyfileobj(content, target, 1 << 18)
+                    os.utime(path, (member.mtime, member.mtime))
+                    unpacked[name] = member.size
+            while stream.read(1 << 20):  # to the checksum at its end
+                pass
         for code, name, newest in (("BACKUP_TOO_NEW", "format", FORMAT), ("STORE_TOO_NEW", "schema", sqlite.SCHEMA)):
             if int(manifest[name]) > newest:
                 message = f"the backup has {name} {manifest[name]}; this joelclaw knows {newest}"
