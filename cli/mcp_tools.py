@@ -92,7 +92,7 @@ def _answer(path: str, lines: Callable[[dict[str, Any]], Iterator[str]], **optio
     failed = False
     try:
         command: Any = declarations.called(path.split())
-        text = "\n".join(lines(command.call({**command.defaults(), **options}).result))
+        text = "\n".join(lines(command.call({**command.defaults(), **options}).result)) or "nothing was found"
         text = enclose(SOURCE, [*map(shown, clip(text, 16_000).split("\n"))])
     except Exception as error:
         failed = True
@@ -113,8 +113,6 @@ def _answer(path: str, lines: Callable[[dict[str, Any]], Iterator[str]], **optio
 
 
 def _recall_lines(result: dict[str, Any]) -> Iterator[str]:
-    if not result["hits"]:
-        yield "nothing was found"
     for number, hit in enumerate(result["hits"], 1):
         first, *more = hits.line(hit, result["preferredProject"] or "").splitlines() or [""]
         yield f"{number}. [{hit['timestamp'][:10]}, id {one_line(hit['id'])}] {clip(one_line(first), 2_000)}"

@@ -119,7 +119,8 @@ def _past(find: Callable[..., list[dict[str, Any]]], name: str, query: str, limi
         first = found[0].get("ended") or found[0]
         action = step(f"joelclaw recall show {quoted(_shown_id(first))}", "the conversation around the best result")
     text = "\n".join(past_lines(result))
-    return Answer(result, [action], text if raw else None, view="cli.terminal:message", message=text)
+    message = text or f"No results for {query[:120]!r}."
+    return Answer(result, [action], text if raw else None, view="cli.terminal:message", message=message)
 
 
 def past_lines(result: dict[str, Any]) -> Iterator[str]:
@@ -136,8 +137,6 @@ def past_lines(result: dict[str, Any]) -> Iterator[str]:
         yield from (f"    then: {_mark(error)}{line}" for line in error["did"])
         if run := error["ended"]:
             yield f"    {run['outcome'] or 'no outcome'}: {_command_line(run)} ({_shown_id(run)})"
-    if not result["count"]:
-        yield f"No results for {result['query'][:120]!r}."
 
 
 def _command_line(run: dict[str, Any]) -> str:

@@ -84,3 +84,9 @@ def test_a_text_is_printed_although_part_of_the_work_failed(run: Run, home: Path
     (home / "store.db").mkdir()
     note = run("inject", "recovery", "--raw", "--session", "s")
     assert "ledger's rule" in note.out and "joelclaw inject: " in note.err
+
+
+@pytest.mark.parametrize("command", ["recall", "memory search", "how", "fix"])
+def test_no_result_is_no_text(run: Run, command: str) -> None:
+    run("memory", "write", "the tide gauge of the harbour is read at noon")
+    assert run(*command.split(), "zqNoSuchName", "--raw").out == ""
