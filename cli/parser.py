@@ -161,7 +161,7 @@ def parse(command: Command, words: Sequence[str]) -> dict[str, Any] | None:
             for word in taken:
                 _set(options, parameter, word, command)
         for parameter in command.parameters:
-            if parameter.required and options[parameter.name] in (None, []):
+            if parameter.required and options[parameter.name] in (None, "", []):
                 raise _wrong(command, f"{(*parameter.flags, parameter.metavar)[0]} is missing")
         if texts:
             raise _wrong(command, f"too many words, or a text without quotes: {' '.join(texts)}")

@@ -73,7 +73,7 @@ class Purge:
 
     def result(self, *, done: bool) -> dict[str, Any]:
         """The numbers, the files that stay, and a note on text that was not searched."""
-        most = 50  # ids, sessions and transcripts in the answer
+        most = 50  # ids, sessions, projects and transcripts in the answer
         old_homes = sorted(glob(escape(os.path.realpath(files.home())) + ".*"))  # also what a killed restore left
         touched = {*self._selection.touched, *self._selection.sessions}
         named = {path for session in touched for path in sessions.transcripts_naming(self._db, session)}
@@ -91,6 +91,9 @@ class Purge:
             "turns": sum(
                 row >> COLLECTION_SHIFT == COLLECTIONS["episodes"] for (row,) in self._selection.rows["memories"]
             ),
+            "from": clock.iso(min(self._selection.times, default=None)),
+            "to": clock.iso(max(self._selection.times, default=None)),
+            "projects": self._selection.projects[:most],
             "namedOnly": sorted(self._sweep.named_only),
             "cluster": cluster,
             "notTouched": [*old_homes, *transcripts[:most]],

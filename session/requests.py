@@ -26,9 +26,12 @@ WHOLE_LETTERS = 40  # of a request that surely needs nothing before it
 _THANKS = frozenset(words.split(" ".join(ACKNOWLEDGEMENTS)))
 # How words for the state of things begin, in the languages of most prompts. A question with a mark needs none of them.
 _STATE_STEMS = tuple(
-    "status happening going progress news recap catch miss lage neues état nouv estado novedad día novità статус нов"
-    " 状 狀 情况 消息 最新 상황".split()
+    "status state sitrep happen going progress news recap catch miss summar overview speed situa lage neues überblick"
+    " état nouv estado novedad día resum novità novid staat stand nieuws nytt läge stan stav durum статус состоян нов"
+    " 状 狀 情况 消息 最新 进展 近况 상황 상태 현황".split()
 )
+_ASKING = ("what", "how", "where", "any", "give me", "bring me")
+_LABELS = "alarm alert cron digest event heartbeat notification reminder watchdog webhook".split()
 
 
 def is_topic(text: str) -> bool:
@@ -52,7 +55,8 @@ def asks_for_state(text: str) -> bool:
     order = words.split(plain[:LAST_CHARS])
     if not order or _is_automated(plain) or any(is_name for _, is_name in names_in_order(plain)):
         return False
-    is_question = plain.rstrip(" !.)»”\"'").endswith(("?", "？", "؟"))
+    has_mark = plain.rstrip(" !.)»”\"'").endswith(("?", "？", "؟"))
+    is_question = has_mark or begins_with(plain.lower(), _ASKING)
     most_words = 9 if is_question else 5 if order[0] in words.STOP_WORDS else 3  # "what's going on", "catch me up"
     if len(order) <= most_words and any(
         word.startswith(stem) or (stem in word and not stem.isascii()) for word in order for stem in _STATE_STEMS
@@ -68,7 +72,7 @@ def _is_automated(text: str) -> bool:
     That is with a heading, a quotation, an emoji, a word in capitals, or a label: "[cron]", "Watchdog: …".
     """
     first = text.split(maxsplit=1)[0]
-    is_label = first.endswith(":") or (len(first) > 4 and first.isupper() and first.isascii())
+    is_label = first.endswith(":") or (len(first) > 4 and first.isupper() and first.isascii() and first != text)
     begins = begins_with(text.lower(), ("noted", "recovered. standing by"))
     return first[0] in "#>[-" or _is_emoji(first[0]) or is_label or begins
 
@@ -108,7 +112,10 @@ def own_words(text: str) -> str:
     is_command = text.startswith("/") and first and "/" not in first[0] and "." not in first[0]  # `/compact`, no path
     is_placeholder = text.startswith("[") and text.find("]") == len(text) - 1  # `[Image #1]`
     is_digest = text.startswith(("#", ">")) and _is_emoji(text.lstrip("#> ")[:1])
-    is_foreign = text.startswith(("<", "‹", "HEARTBEAT")) or is_placeholder or is_digest or is_own(text)
+    label = text.partition(" ")[0]
+    is_labelled = (label[:1] == "[" or label[-1:] == ":") and label.strip("[]:").lower() in _LABELS
+    is_message = is_labelled or text.startswith(("<", "‹", "HEARTBEAT", "⚡", "🔔", "This is an automated"))
+    is_foreign = is_message or is_placeholder or is_digest or is_own(text)
     return "" if is_command or is_foreign or _THANKS.issuperset(words.split(text)) else text
 
 

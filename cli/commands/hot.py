@@ -87,8 +87,9 @@ def otel_emit(options: Mapping[str, Any]) -> Answer:
         given, ignored = read_json(262_144, "give a single event, and less metadata", example, _EVENT_KEYS)
         fields = {_EVENT_KEYS[key]: value for key, value in given.items() if value is not None}
         unchecked: dict[str, Any] = {name: fields.pop(name) for name in ("metadata", "system") if name in fields}
-        if not isinstance(unchecked.get("metadata", {}), dict):
-            raise wrong_usage("metadata is not an object", "give metadata as an object")
+        for name, kind, expected in (("metadata", dict, "an object"), ("system", str, "text")):
+            if not isinstance(unchecked.get(name, kind()), kind):
+                raise wrong_usage(f"{name} is not {expected}", f"give {name} as {expected}")
         if "level" in fields:
             fields["level"] = log.parse_level(str(fields["level"])) or fields["level"]
         fields = {**_checked("otel emit", fields), **unchecked}

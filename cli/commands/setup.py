@@ -273,7 +273,7 @@ def completion(
         return Answer(None, text="\n".join(rows))
     name = shell or os.path.basename(os.environ.get("SHELL", ""))
     if name not in _SCRIPTS:
-        raise wrong_usage(f"there is no script for {name or 'no shell'}", "name a shell: bash, zsh or fish")
+        raise wrong_usage(f"there is no script for the shell {name!r}", "name a shell: bash, zsh or fish")
     root = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
     with open(os.path.join(root, "completions", _SCRIPTS[name]), encoding="utf-8") as file:
         return Answer(None, text=file.read().rstrip("\n"))

@@ -64,6 +64,10 @@ class Selection:
     """Sessions that are purged as a whole."""
     touched: set[str]
     """Sessions of the documents and calls."""
+    times: list[int]
+    """Of all rows, in ms since the epoch."""
+    projects: list[str]
+    """Of all rows."""
 
 
 class _Kind(NamedTuple):
@@ -101,14 +105,17 @@ def select(db: apsw.Connection, criteria: Criteria) -> Selection:
     """Find the rows to purge."""
     db.create_scalar_function("holds", criteria.holds, -1)
     found: dict[str, list[tuple[Any, ...]]] = {}
+    times: list[int] = []
     for name, kind in KINDS.items():
         where, values = _condition(db, kind, name, criteria)
-        query = f"SELECT {kind.keys} FROM {kind.table} WHERE ({where}) AND NOT ({kind.kept})"
-        found[name] = list(db.execute(query, values))
+        query = f"SELECT {kind.at}, {kind.keys} FROM {kind.table} WHERE ({where}) AND NOT ({kind.kept})"
+        dated = list(db.execute(query, values))
+        found[name] = [row[1:] for row in dated]
+        times += [row[0] for row in dated if row[0] and row[0] > 0]
     rows = json_text.dumps([key[0] for key in found["memories"]])
     about = list(db.execute(f"SELECT id, session_id FROM document WHERE rowid IN {LISTED}", (rows,)))
     touched = {session for _, session in about if session} | {session for session, _ in found["toolCalls"]}
-    selection = Selection(found, [str(identifier) for identifier, _ in about], [], touched)
+    selection = Selection(found, [str(identifier) for identifier, _ in about], [], touched, times, [])
     handed_out = f"EXISTS (SELECT 1 FROM json_each(memories) WHERE value IN {LISTED})"
     given = db.execute(f"SELECT id FROM injection WHERE {handed_out}", (json_text.dumps(selection.ids),))
     found["injectedTexts"] = sorted({*found["injectedTexts"], *given})
@@ -121,6 +128,13 @@ def select(db: apsw.Connection, criteria: Criteria) -> Selection:
             named = {criteria.session, *sessions.subagents(db, criteria.session)}
             selected = selected & named if criteria.project else named
         selection.sessions = sorted(selected)
+    ids = ([*touched, *selection.sessions], [key[0] for key in found["forgotten"]])
+    names = db.execute(
+        f"SELECT project FROM document WHERE rowid IN {LISTED} UNION SELECT project FROM session WHERE id IN {LISTED}"
+        f" UNION SELECT project FROM forgotten WHERE id IN {LISTED} ORDER BY 1",
+        (rows, *map(json_text.dumps, ids)),
+    )
+    selection.projects = [name for (name,) in names if name]
     if criteria.has_ids or criteria.before is not None:  # turns around them repeat their beginnings
         around = f"SELECT rowid FROM document WHERE context <> '' AND session_id IN {LISTED}"
         found["contexts"] += db.execute(around, (json_text.dumps(sorted(selection.touched)),))

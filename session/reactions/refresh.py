@@ -46,15 +46,15 @@ def react(event: HookEvent, session: Session) -> Reaction:
     if not trigger:
         return Reaction("not-due", about={"trigger": ""})
     is_timed = trigger != "named"
-    query = ""
+    queries = []
     if is_topic or (names and store.has_memory_naming(names)):
-        query = _topic_query([], message) or " ".join(names)
-    elif is_timed:
-        query = _topic_query(state.messages, message)
+        queries.append(_topic_query([], message) or " ".join(names))
+    if is_timed and (not queries or trigger == "asked"):  # "what is the status of everything?" names no topic
+        queries.append(_topic_query(state.messages, message))
+    query, hits = _first_found(session, event["cwd"], queries)
     about = {"trigger": trigger, "query": query}
     if not query:
         return Reaction("no-seed", about=about)
-    hits = store.recall(query, session.project(event["cwd"]), everywhere=state.is_gateway)
     if hits is None:
         return Reaction(FAILED, about=about)
 
@@ -108,6 +108,16 @@ def trigger_of(message: str, session: Session) -> str:
         return "idle"
     since = state.started_at if last is None or last > now else last
     return "interval" if now - since > session.config.get_float("refresh.minutes") * MINUTE_MS else ""
+
+
+def _first_found(session: Session, cwd: str, queries: Sequence[str]) -> tuple[str, list[Hit] | None]:
+    """The first query that finds memories, else the last, and what it finds; None if the store failed."""
+    query, hits = "", None
+    for query in filter(None, queries):
+        hits = session.store.recall(query, session.project(cwd), everywhere=session.state.is_gateway)
+        if hits is None or hits:
+            break
+    return query, hits
 
 
 def _topic_query(messages: Sequence[Message], typed: str) -> str:

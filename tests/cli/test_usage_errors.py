@@ -29,6 +29,7 @@ WRONG = [
     ("recall x --nope", "RECALL_INVALID_ARGS"),
     ("memory forget", "MEMORY_INVALID_ARGS"),
     ("memory show", "MEMORY_INVALID_ARGS"),
+    ("knowledge note --source s --agent= --session i --turn 1 --summary x", "INVALID_KNOWLEDGE_NOTE"),
     ("otel emit a --level loud", "OTEL_INVALID_ARGS"),
     ("otel emit a --success maybe", "OTEL_INVALID_ARGS"),
     ("checkpoint save --session s --percent warm", "CHECKPOINT_INVALID_ARGS"),

@@ -119,6 +119,7 @@ def test_a_pipe_that_stays_open(home: Path, words: list[str], data: bytes, code:
     ([], '{"action": "a", "timestamp": -1}', "OTEL_INVALID_ARGS"),
     ([], '{"action": "a", "timestamp": 1e400}', "OTEL_INVALID_ARGS"),
     ([], '{"action": {"a": 1}}', "OTEL_INVALID_ARGS"),
+    ([], '{"action": "a", "systemId": {"a": 1}}', "OTEL_INVALID_ARGS"),
     ([], '{"action": "a", "duration_ms": -1}', "OTEL_INVALID_ARGS"),
     ([], '{"action": "a", "metadata": {"a": "' + "x" * 262_144 + '"}}', "OTEL_INVALID_ARGS"),
     (["x", "--metadata", "{"], None, "INVALID_JSON"),

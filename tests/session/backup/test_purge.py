@@ -112,6 +112,7 @@ def test_a_purged_text_leaves_no_byte_in_any_case_or_form(run: Run, filled: Path
 def test_everything_before_a_day(run: Run, filled: Path) -> None:
     listed = run("memory", "forget", "--purge", "--before", "2999-01-01", "--dry-run").result
     assert listed["memories"] >= 4 and not listed["purged"]
+    assert listed["from"] < listed["to"] and listed["projects"], "from when, and whose"
     run("memory", "forget", "--purge", "--before", "2999-01-01", "--yes")
     assert remaining(filled, *OWN, "scheduler") == []
     assert not list((filled / "sessions").glob("*.json"))
@@ -267,6 +268,6 @@ def test_on_a_terminal_a_purge_says_what_goes_and_asks(
     monkeypatch.setattr(terminal.os, "isatty", lambda _: True)
     monkeypatch.setattr(output, "is_terminal", lambda: True)
     done = run("memory", "forget", "--purge", "--match", CALLED, stdin=answer)
-    assert "tool calls " in done.out
+    assert all(about in done.out for about in ("tool calls ", "from ", "2026-09-20", "gateway")), done.out
     assert "delete it permanently?" in done.out and ("Cancelled; nothing was deleted." in done.out) != gone
     assert (remaining(filled, CALLED) == []) == gone

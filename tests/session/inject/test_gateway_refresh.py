@@ -29,7 +29,10 @@ def begin(run: Run, *prompts: str, role: str = "gateway") -> None:
     run("memory", "write", NEW, env=at(2))
 
 
-@pytest.mark.parametrize("message", ["what's happening?", "status", "was ist los?", "how's it going with telegram?"])
+@pytest.mark.parametrize("message", [
+    "what's happening?", "status", "STATUS", "was ist los?", "how's it going with telegram?", "status report please",
+    "what is the current status of everything right now?", "what happened overnight?", "hoe staat het ervoor?",
+])  # fmt: skip
 def test_a_question_about_the_state_of_things_brings_a_refresh_at_once(run: Run, message: str) -> None:
     begin(run)
     result = ask(run, 9, message)
@@ -47,7 +50,8 @@ def test_other_short_prompts_bring_none(run: Run, message: str) -> None:
 
 @pytest.mark.parametrize("message", [
     "what's happening?", "Catch me up!", "status?", "any news?", "what's happening with the telegram channel?",
-    "was ist los?",
+    "give me a status update please", "what did I miss", "where are we", "how are things going over there",
+    "summary of today", "durum nedir?", "was ist los?",
     "Lagebericht bitte", "wie steht es denn so?", "¿qué está pasando?", "ponme al día", "quoi de neuf ?",
     "état des lieux", "che succede?", "статус", "как дела?", "что нового", "现在情况怎么样", "有什么新消息吗",
     "今どうなってる？", "何か変わった？",

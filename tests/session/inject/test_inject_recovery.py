@@ -107,6 +107,13 @@ def test_a_session_that_was_never_warm_recalls_at_the_compaction(run: Run) -> No
     assert f'`joelclaw recall "{TASK}" --raw`' in content
 
 
+def test_automated_messages_are_no_query(run: Run) -> None:
+    prepare(run)
+    for message in ("[cron] the buoyline importer has run", "Watchdog: the buoyline importer decodes a whole day"):
+        run("checkpoint", "save", "--session", "s1", "-m", message, env=at(2))
+    assert f'**Deeper context:** `joelclaw recall "{TASK}" --raw`\n' in recover(run)["content"]
+
+
 def test_a_query_without_hits_is_not_printed(run: Run) -> None:
     run("checkpoint", "save", "--session", "s1", "--percent", "20", "-m", TASK, env=at(1))
     result = recover(run)

@@ -137,6 +137,7 @@ def test_neither_turns_nor_task_memories_are_given(run: Run) -> None:
     "> ⚡ **Automated gateway event** — not a human message\n\nThe buoyline importer finished its nightly sweep",
     "## 📋 Batch Digest — 2026-09-21\n\n14 event(s) since last digest:\n- buoyline importer: 14",
     "Watchdog: the buoyline importer restarted twice", "[cron] the buoyline importer has run",
+    "This is an automated notice about the buoyline importer", "⚡ Automated gateway event: the buoyline importer ran",
     "HEARTBEAT\n\nTimestamp: 2026-09-21T10:00:00 PST\n\n# the buoyline importer checks",
     "ok, thanks. sounds good!", "vielen Dank, sehr schön", "könnten wir das später machen?",
     "<task-notification>the buoyline importer finished its nightly sweep</task-notification>",
