@@ -46,7 +46,7 @@ def read() -> Switches:
     """The switches in force; none if there is no file. Raises Damaged."""
     try:
         stored = json_text.loads(files.read_file(path()))
-        periods = [_period(**row) for row in stored["silences"]]
+        periods = [_period(row["scope"], row["name"], row["since"], row["until"]) for row in stored["silences"]]
         return {"silences": periods, "excluded": [str(folder) for folder in stored["excluded"]]}
     except (FileNotFoundError, NotADirectoryError):
         return {"silences": [], "excluded": []}

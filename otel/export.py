@@ -202,9 +202,10 @@ def _destination(signal: str) -> Destination:
         url = (url or DEFAULT_ENDPOINT).removesuffix("/") + f"/v1/{signal}"
     try:
         parts = urlsplit(url)
+        is_http = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
     except ValueError:
-        parts = urlsplit("")
-    if not parts.hostname or parts.scheme not in ("http", "https"):
+        is_http = False
+    if not is_http:
         raise _invalid(f"{name} is not an http URL", f"set {name} to a URL such as {DEFAULT_ENDPOINT}")
     return Destination(signal, url, f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}")
 

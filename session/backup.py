@@ -35,7 +35,8 @@ def write(target: str, *, force: bool) -> dict[str, Any]:
     if not os.path.isdir(folder):
         raise Failure("BACKUP_NO_FOLDER", f"there is no folder {folder}", "create the folder, or name another file")
     if os.path.exists(path) and not (force and os.path.isfile(path)):
-        raise Failure("BACKUP_EXISTS", f"{path} already exists", "name another file, or overwrite it with --force")
+        fix = "name another file" + (", or overwrite it with --force" if os.path.isfile(path) else "")
+        raise Failure("BACKUP_EXISTS", f"{path} already exists", fix)
     if not os.path.exists(sqlite.path()) and not any(_members(home)):
         raise Failure("BACKUP_EMPTY", f"{home} is empty", "set JOELCLAW_HOME if your memory is elsewhere")
     with reported("BACKUP", path), _work_folder(path, "backup") as work:
@@ -172,25 +173,24 @@ def _unpack(file: str, folder: str) -> dict[str, Any]:
     unpacked: dict[str, int] = {}
     manifest: Any = None
     try:
-        with gzip.open(file) as stream:
-            with tarfile.open(fileobj=stream, mode="r:") as tar:
-                for member in tar:
-                    name = member.name
-                    content = tar.extractfile(member) if member.isreg() else None
-                    is_known = name == MANIFEST or is_kept(name)
-                    is_too_large = member.size > 1 << 30 and name != STORE  # a state has at most a megabyte
-                    if content is None or manifest is not None or name in unpacked or not is_known or is_too_large:
-                        raise _damaged(f"{name[:200]!r} does not belong in it")
-                    if name == MANIFEST:
-                        manifest = json.loads(content.read().decode())
-                        continue
-                    path = os.path.join(folder, name)
-                    files.private_folder(os.path.dirname(path))
-                    with _new_file(path) as target:
-                        shutil.copyfileobj(content, target, 1 << 18)
-                    os.utime(path, (member.mtime, member.mtime))
-                    unpacked[name] = member.size
-            while stream.read(1 << 20):  # to the checksum at its end
+        with gzip.open(file) as stream, tarfile.open(fileobj=stream, mode="r:") as tar:
+            for member in tar:
+                name = member.name
+                content = tar.extractfile(member) if member.isreg() else None
+                is_known = name == MANIFEST or is_kept(name)
+                is_too_large = member.size > 1 << 30 and name != STORE  # a state has at most a megabyte
+                if content is None or manifest is not None or name in unpacked or not is_known or is_too_large:
+                    raise _damaged(f"{name[:200]!r} does not belong in it")
+                if name == MANIFEST:
+                    manifest = json.loads(content.read().decode())
+                    continue
+                path = os.path.join(folder, name)
+                files.private_folder(os.path.dirname(path))
+                with _new_file(path) as target:
+                    shutil.copyfileobj(content, target, 1 << 18)
+                os.utime(path, (member.mtime, member.mtime))
+                unpacked[name] = member.size
+            while stream.read(1 << 18):  # gzip's checksum is at the end
                 pass
         for code, name, newest in (("BACKUP_TOO_NEW", "format", FORMAT), ("STORE_TOO_NEW", "schema", sqlite.SCHEMA)):
             if int(manifest[name]) > newest:

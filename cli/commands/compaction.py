@@ -72,7 +72,8 @@ def show(id: Annotated[str | None, shared.session_argument("Its id (default: lis
     if id is None:
         sessions = list_states()
         return Answer({"count": len(sessions), "sessions": sessions})
-    state = read_state(known_sessions.resolve(sqlite.open_or_empty(), stored_id(id)))
+    name = stored_id(id)
+    state = read_state(name) or read_state(known_sessions.resolve(sqlite.open_or_empty(), name))
     if state is None:
         raise Failure("SESSION_NOT_FOUND", f"{id[:80]!r} has no state", "see `joelclaw checkpoint show`")
     return Answer(state.to_json())

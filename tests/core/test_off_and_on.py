@@ -203,6 +203,12 @@ def test_a_damaged_file_is_set_aside_and_reported(run: Run, home: Path, repo: Pa
     assert problem["code"] == "SWITCHES_SET_ASIDE" and str(aside[0]) in problem["fix"]
 
 
+def test_a_switch_with_a_key_of_a_newer_version_stays(run: Run, home: Path, repo: Path) -> None:
+    switch = {"scope": "everywhere", "name": "", "since": 0, "until": None, "why": "a demonstration"}
+    (home / "switches.json").write_text(json.dumps({"silences": [switch], "excluded": [], "newer": 1}))
+    assert not start(run, "s1", repo)
+
+
 def test_injections_of_a_script_say_that_it_is_off(run: Run, repo: Path) -> None:
     words = ("inject", "memory", "--session", "s1", "--query", "harbour gauge")
     run("off", "--session", "s1", env=at())

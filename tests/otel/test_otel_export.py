@@ -124,6 +124,7 @@ def test_disabled_sends_nothing_and_says_so(run: Run, receiver: Receiver) -> Non
     ({"OTEL_LOGS_EXPORTER": "console"}, "OTEL_LOGS_EXPORTER"),
     ({"OTEL_EXPORTER_OTLP_ENDPOINT": "localhost:4317"}, "OTEL_EXPORTER_OTLP_ENDPOINT"),
     ({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://[::1"}, "OTEL_EXPORTER_OTLP_ENDPOINT"),
+    ({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://localhost:port"}, "OTEL_EXPORTER_OTLP_ENDPOINT"),
 ])  # fmt: skip
 def test_variables_that_mean_nothing_here_are_named(run: Run, variables: dict[str, str], message: str) -> None:
     run("otel", "emit", "a")

@@ -172,6 +172,13 @@ def test_whatever_is_changed_or_cut_off_is_noticed_or_harmless(run: Run, backup:
     assert not [name for name in os.listdir(backup.parent) if name.endswith(".tmp")]
 
 
+def test_a_changed_letter_in_what_can_be_unpacked_is_noticed(run: Run, backup: Path, tmp_path: Path) -> None:
+    whole = backup.read_bytes()
+    changed = gzip.decompress(whole).replace(b"fix the scheduler", b"fox the scheduler")
+    backup.write_bytes(gzip.compress(changed)[:-8] + whole[-8:])
+    assert refused(run, backup, tmp_path) == "BACKUP_DAMAGED"
+
+
 def test_a_home_that_holds_something(run: Run, backup: Path, home: Path, tmp_path: Path) -> None:
     before = snapshot(home)
     refusal = run("restore", str(backup), ok=False).json
