@@ -15,7 +15,7 @@ Name = tuple[int, int, str]
 LOOSE = frozenset(["password", "pw", "pass"])
 """Families whose value may be any word."""
 NAME_CHARS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
-_PASSWORDS = ("password", "passwd", "passwort", "kennwort", "passphrase", "passcode", "passe", "userpwd", *FOREIGN)
+_PASSWORDS = (*"password passwd passwort kennwort passphrase passcode passe userpwd masterauth".split(), *FOREIGN)
 # Verbs and adjectives before `password`: `forgotPassword`, `resetPassword`, `invalidPassword`.
 _ACTIONS = frozenset(
     "forgot forgotten reset change show hide toggle enter check verify validate compare hash generate lost invalid"

@@ -28,6 +28,7 @@ _PROGRAMS = (
     # an option
     ("sshpass|rdesktop|evil-winrm|netexec|nxc |useradd|usermod", "", rf"-p{_TO}?{_VALUE}"),
     ("docker|podman|helm |skopeo |oc |cf |crane ", "login", rf"-p{_TO}{_VALUE}"),
+    ("az login", "", rf"-p{_TO}{_VALUE}"),
     ("mysql|mariadb|7z", "", rf"-h?p(?![=\s-]|\d{{1,5}}(?:\s|$)){_VALUE}"),
     ("sqlcmd|bcp |zip |unzip |ipmitool|mosquitto", "", rf"-P{_TO}?{_VALUE}"),
     ("plink|pscp", "", rf"-pw[ \t]+{_VALUE}"),
