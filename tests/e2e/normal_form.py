@@ -32,6 +32,8 @@ VOLATILE = re.compile(
 hooks' inputs, and tokens, to which a session's id belongs."""
 IDS = ("id", "parentId", "parentUuid", "firstKeptEntryId", "hash", "sourceHash", "process_id", "slug")
 """Keys whose texts are ids of another form than those below."""
+WRITTEN_LATE = "compressedHistory"
+"""Qwen Code queues the line of a compaction, and the next prompt may get into its history before it is written."""
 NOTHING_CHANGED = {"diffs": []}
 """OpenCode writes this summary of a message some time after the message, or never."""
 PATTERNS = (
@@ -53,7 +55,7 @@ PATTERNS = (
 def normal(value: Any, session: Session, key: str = "") -> Any:
     """A value of JSON without what differs between any two runs."""
     if isinstance(value, dict):
-        remaining = {name: part for name, part in value.items() if part != NOTHING_CHANGED}
+        remaining = {name: part for name, part in value.items() if part != NOTHING_CHANGED and name != WRITTEN_LATE}
         return {text(name, session): normal(part, session, name) for name, part in remaining.items()}
     if key in IDS and (value is None or isinstance(value, str)):
         return "ID"
