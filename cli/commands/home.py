@@ -171,7 +171,7 @@ def backup(
 def restore(
     file: Annotated[str, Argument(metavar="FILE", help="What `backup` wrote")],
     into: Annotated[str, Option(metavar="DIR", help="The folder (default: the home)")] = "",
-    force: Annotated[bool, Option("--force", help="Replace what is there")] = False,
+    force: Annotated[bool, Option("--force", help="Replace an existing home")] = False,
     verify_only: Annotated[bool, Option("--verify-only", help="Only report whether it is intact")] = False,
 ) -> Answer:
     """Verify a backup, and replace the home with it."""

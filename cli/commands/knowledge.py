@@ -72,7 +72,7 @@ def search(
 
 @knowledge.command("note")
 def note(
-    source: Annotated[str, Option("--source", "-s", help="Where it comes from")],
+    source: Annotated[str, Option("--source", "-s", help="Its origin")],
     agent: Annotated[str, Option("--agent", "-a", help="Which agent or component")],
     session: Annotated[str, Option(metavar="ID", help="Its session")],
     turn: Annotated[int, Option(min=0, max=1_000_000_000, help="The turn's number")],

@@ -34,7 +34,7 @@ memory = shared.group(app, "memory", "Write, find, move and forget memories.")
 MemoryId = Annotated[str, shared.memory_argument("Its id, or the beginning of it")]
 MemoryIds = Annotated[list[str] | None, shared.memory_argument("Ids of memories or tool calls")]
 Tags = Annotated[str, Option("--tags", "-t", metavar="CSV", help="Its tags")]
-Source = Annotated[str, Option("--source", "-s", help="Where it comes from")]
+Source = Annotated[str, Option("--source", "-s", help="Its origin")]
 Text = Annotated[str | None, Argument(metavar="TEXT", help="The text (- reads it from stdin)")]
 TAGS = shared.stored("tags")
 
@@ -174,7 +174,7 @@ def supersede(
 def forget(
     ids: MemoryIds = None,
     session: shared.OnlySession = "",
-    undo: Annotated[bool, Option("--undo", help="Bring back what was forgotten")] = False,
+    undo: Annotated[bool, Option("--undo", help="Undo a forget")] = False,
 ) -> Answer:
     """Hide memories, tool calls or a whole session."""
     if bool(ids) == bool(session):

@@ -50,7 +50,7 @@ def recall(
     project: shared.OnlyProject = "",
     everywhere: Annotated[bool, Option("--everywhere", help="Rank no project first")] = False,
     since: shared.Since = None,
-    until: Annotated[str | None, Option(metavar="TIME", help="Only what is older")] = None,
+    until: Annotated[str | None, Option(metavar="TIME", help="Only older texts")] = None,
     by: Annotated[Literal["session"] | None, Option(help="Only the best hit of each session")] = None,
     exit_code: shared.ExitCode = False,
     batch: Annotated[str | None, Option(metavar="FILE", help="A query per line (- for stdin)")] = None,
