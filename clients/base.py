@@ -25,7 +25,7 @@ if TYPE_CHECKING:
         name: str  # the client's own name of the event
         session: str
         parent: str  # the session that started it
-        source: str  # of a start: startup, resume, clear, compact …; of a compaction: auto, manual, threshold …
+        source: str  # of a start: resume, compact …; of a compaction: auto, manual …; or `owed`, `background` (ours)
         cwd: str
         transcript: str
         model: str
@@ -96,9 +96,9 @@ class Client:
     folder_mark = b'"cwd"'  # in each line that names the folder of a session; empty if no line does
     renames_copies = False  # a fork gives new ids to the messages that it copies
     copied_types: tuple[str, ...] = ()  # of the lines that a fork copies, if they have no ids
-    said_marks: tuple[bytes, ...] = ()  # a line without any of these says nothing and returns nothing
+    said_marks: tuple[bytes, ...] = ()  # new lines without any of these wait for the next hook, up to 16 KB
     is_unread_bad = False  # a line without an entry is a bad line
-    typed_marks: tuple[bytes, ...] = ()  # of the lines that repeat what the user typed, after the prompt for the model
+    typed_marks: tuple[bytes, ...] = ()  # of the lines after a prompt that repeat what the user typed
     context_marks: tuple[bytes, ...] = ()  # a line without any of these has no usage and no compaction
     has_window = False  # the transcript names the model's context window
     writing_tools: tuple[str, ...] = ()  # tools that write the file that they name

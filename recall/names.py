@@ -174,7 +174,7 @@ def _calls_containing(db: apsw.Connection, query: str, names: QueryNames, filter
             score = 0.8 if wanted[0] in _searched_text(call) else 0.75  # in another case
             found[call["rowid"]] = CallMatch(call, score, wanted)
     elif wanted:
-        half = ranking.half_score(len(wanted), max(calls.size(db), SMALL_INDEX))
+        half = ranking.half_bm25(len(wanted), max(calls.size(db), SMALL_INDEX))
         for bm25, call in calls.best(db, wanted, filters):
             # Messages answer more often than the output of tools.
             found[call["rowid"]] = CallMatch(call, 0.9 * ranking.saturated(bm25, half), wanted)

@@ -6,7 +6,7 @@ in any other session part of a conversation.
 1. candidates: the best by words (BM25) and by meaning (cosine of static vectors), from the store or the cluster
 2. a score of each, 0 to 1, so that it means the same for every query and backend:
    raw = words + meaning · (1 - words)
-   score = (raw · stage, averaged with the words of the segment around it) · time · project · boost · coverage
+   score = min(1, (raw · stage, averaged with the words of the segment around it) · time · project · boost) · coverage
 3. conclusions: the message that ends a turn comes before its prompt and the steps to it
 
 `recall.engine` then applies `reasons_to_drop` and `restates_question`. Numbers without another reason were tuned on
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from recall.query import Query, Scope
 
 
-LEXICAL_SCALE = 0.7  # of the BM25 that scores .5: see `half_score`
+LEXICAL_SCALE = 0.7  # of the BM25 that scores .5: see `half_bm25`
 MAX_MEANING = 0.35  # the most that meaning scores in a large store; words find more than static vectors do
 SMALL_STORE = 200  # documents: in a store of that size an absent word counts half, since it lacks most words anyway
 
@@ -70,11 +70,11 @@ class Ranking:
 
         `vector` is b"" for a search by words only.
         """
-        found = source.candidates(terms, vector, filters, most_by_words, most_by_meaning)
-        candidates = {candidate["rowid"]: candidate for candidate in found}
+        fetched = source.candidates(terms, vector, filters, most_by_words, most_by_meaning)
+        candidates = {candidate["rowid"]: candidate for candidate in fetched}
         size = source.size()  # a cluster knows it only after the search
         smallness = SMALL_STORE / (size + SMALL_STORE)
-        half = half_score(len(terms), size)
+        half = half_bm25(len(terms), size)
 
         def raw_score(rowid: int, max_meaning: float) -> float:
             by_words, cosine = saturated(candidates[rowid]["bm25"], half), candidates[rowid]["cosine"]
@@ -93,17 +93,18 @@ class Ranking:
         for traits in source.traits(rowids):
             raw = raw_score(traits["rowid"], _max_meaning(traits, smallness))
             score, boost = raw * _stage_factor(traits), _boost(traits)
-            if around := segments.get(traits["rowid"]):
+            if traits["rowid"] in segments:
+                segment_score, trust = segments[traits["rowid"]]
                 # A conversation spreads an answer over several messages. At work, a single message sums up the result.
-                weight = around[1] * (0.45 if is_work(traits) else 0.65)
-                score = (1 - weight) * score + weight * around[0]
+                weight = trust * (0.45 if is_work(traits) else 0.65)
+                score = (1 - weight) * score + weight * segment_score
             score *= self._time_factor(traits) * self._scope.factor(traits["project"], traits["session"]) * boost
             ranked.append(Ranked(min(score, 1.0) * coverage, raw, boost, traits))
         ranked.sort(key=lambda entry: (-entry.score, -entry.traits["confirmed_at"], entry.traits["rowid"]))
         return raise_conclusions(ranked)
 
     def newest(self, source: LocalCandidates, filters: Filters) -> list[Ranked]:
-        """The newest documents, without words to look for: steps of the agent after prompts and answers."""
+        """The newest documents, for a query that only names a time: prompts and answers before the agent's steps."""
         rows = source.newest(filters, 500)
         traits_of = {traits["rowid"]: traits for traits in source.traits(rows)}
         ranked = []
@@ -120,7 +121,7 @@ class Ranking:
         return 1.0 if traits["pinned"] else age_factor(collection, self._now - at, self._episode_decay)
 
 
-def half_score(term_count: int, text_count: int) -> float:
+def half_bm25(term_count: int, text_count: int) -> float:
     """The BM25 that scores .5. It grows with the query, and with the number of texts as an idf does."""
     return LEXICAL_SCALE * float(max(term_count, 1) ** 0.5) * max(log(1.0 + text_count), 0.5)
 
@@ -157,7 +158,7 @@ def _segment_scores(source: LocalCandidates, rowids: list[int], terms: Sequence[
     """
     around = source.around(rowids, terms)
     count = source.segments() if around else 0
-    half = half_score(len(terms), count) / 2  # a segment is ten times as long, which lowers its BM25
+    half = half_bm25(len(terms), count) / 2  # a segment is ten times as long, which lowers its BM25
     trust = count / (count + 25)  # BM25 needs many texts to know rare words from common ones
     return {rowid: (saturated(bm25, half), trust) for rowid, bm25 in around.items()}
 
@@ -200,7 +201,7 @@ def age_factor(collection: str, age_ms: int, episode_decay: float) -> float:
 
 
 def raise_conclusions(ranked: Sequence[Ranked]) -> list[Ranked]:
-    """The documents, best first, after each conclusion got the best score of the messages that it concludes.
+    """The documents, best first, with each conclusion raised to the best score of the messages that it concludes.
 
     The last message of a turn of work concludes the six messages before it. In a conversation, a reply concludes the
     question before it. A conclusion must have .8 of a message's own score: otherwise it is about something else. Of
@@ -226,7 +227,7 @@ def raise_conclusions(ranked: Sequence[Ranked]) -> list[Ranked]:
 
 
 def restates_question(text: str, asked: frozenset[str]) -> bool:
-    """Whether a user's prompt adds hardly a word to those of the question, or a session's task has most of them."""
+    """Whether a text only restates the question: a prompt that adds hardly a word, or a task with most of its words."""
     text_words = set(words.split(text[len("user:") :])) - words.STOP_WORDS  # or "Task:"
     if text.startswith("user:"):
         return len(text_words - asked) <= 0.15 * len(text_words)

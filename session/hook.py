@@ -4,8 +4,8 @@
     → run the reactions that are due → claim the answer → save → store the queued writes → print
 
 A deadline (`hook.deadline_ms`) runs at the same time: if the answer is not claimed when it ends, it prints the empty
-answer and ends the process with status 0. The answer is claimed before the second save, so the state never marks a text
-as given that was not printed. Hot path.
+answer and ends the process with status 0. The answer is claimed before the second save, so that the deadline drops no
+text that the state marks as given. Hot path.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Hook:
 
     def begin(self) -> None:
         """Start the deadline and load the settings; the defaults apply if they cannot be read."""
-        self._deadline = Deadline(self._seconds(), self._late)
+        self._deadline = Deadline(self._seconds(), self._give_up)
         self._load_settings(files.current_folder())
         self._deadline.seconds = self._seconds()
 
@@ -134,7 +134,7 @@ class Hook:
     def _handle(self, event: HookEvent, session: Session) -> list[Text]:
         """Record an event, archive, and run the reactions; returns the texts."""
         client, kind = clients.by_name(session.agent), event["kind"]
-        if kind == "before_compaction" and client.takes_summary:  # pi: it may be a second one, right after the first
+        if kind == "before_compaction" and client.takes_summary:  # pi may compact twice in a row
             from session import compaction
 
             if texts := compaction.cancel(event, session):
@@ -168,9 +168,9 @@ class Hook:
 
             session.store.write("folder", lambda db: folders.note(db, cwd), None)
         if not items:
-            # Each line of a transcript that names folders is judged when it is read, once its folder is not excluded.
-            is_later = is_excluded and bool(clients.by_name(session.agent).folder_mark)
-            if is_later or not event["transcript"]:
+            # If lines name their folder, they wait for a folder that is not excluded; then each is judged by its own.
+            must_wait = is_excluded and bool(clients.by_name(session.agent).folder_mark)
+            if must_wait or not event["transcript"]:
                 return
             from core.store import sources
 
@@ -213,7 +213,7 @@ class Hook:
     def _seconds(self) -> float:
         return self._config.get_float("hook.deadline_ms") / 1000
 
-    def _late(self) -> None:
+    def _give_up(self) -> None:
         """The deadline has passed: print the empty answer, then record that as an event."""
         try:
             if text := self.empty():
@@ -251,19 +251,19 @@ class Hook:
 
 
 class Deadline:
-    """Runs `late` and ends the process with status 0 unless the answer is claimed within `seconds`.
+    """Runs `give_up` and ends the process with status 0 unless the answer is claimed within `seconds`.
 
     An answer that was claimed in time gets a moment to be printed. The watcher is a bare thread, because importing
     `threading` costs 1 ms.
     """
 
-    __slots__ = ("_answered", "_began", "_late", "_stopped", "seconds")
+    __slots__ = ("_answered", "_began", "_give_up", "_stopped", "seconds")
 
-    def __init__(self, seconds: float, late: Callable[[], None]) -> None:
+    def __init__(self, seconds: float, give_up: Callable[[], None]) -> None:
         self.seconds = seconds
         """The watcher reads it repeatedly: it starts with the default and gets the value of the settings later."""
         self._began = time.monotonic()
-        self._late = late
+        self._give_up = give_up
         self._answered = allocate_lock()
         self._stopped = allocate_lock()
         self._stopped.acquire()
@@ -286,13 +286,13 @@ class Deadline:
         if self.claim():
             start_new_thread(self._end_after, (grace,))
             try:
-                self._late()
+                self._give_up()
             finally:
                 os._exit(0)
         self._end_after(grace)
 
     def _end_after(self, seconds: float) -> None:
-        """End the process after so many seconds, unless its work is done by then."""
+        """End the process after `seconds`, unless its work is done by then."""
         if not self._stopped.acquire(timeout=seconds):
             os._exit(0)
 
@@ -330,8 +330,8 @@ def _usage(event: HookEvent, session: Session) -> ContextUsage:
 def _record_unreported_compaction(event: HookEvent, session: Session) -> bool:
     """Record a compaction that Gemini CLI does not report, if the context has shrunk; returns whether there was one.
 
-    At a prompt or a tool, both of its events are recorded late. Other events cannot carry the note: they keep the old
-    usage, so that the next prompt still sees the difference.
+    At a prompt or a tool, the two events that were missed are recorded now. After other events no note can be given:
+    they keep the old usage, so that the next prompt still sees the difference.
     """
     before, usage = session.before, session.usage
     if before is None or usage is None or clients.by_name(session.agent).reports_compactions:
@@ -341,9 +341,9 @@ def _record_unreported_compaction(event: HookEvent, session: Session) -> bool:
     has_shrunk = is_reported and tokens and before.context_tokens and tokens < 0.6 * before.context_tokens
     if has_shrunk and event["kind"] in ("prompt", "tool"):
         session.usage = None  # the reported usage is that after the compaction
-        passed: HookEvent = {**event, "kind": "before_compaction", "messages": [*event["messages"]]}
-        record(passed, session)
-        reactions.run_due(passed, session)
+        missed: HookEvent = {**event, "kind": "before_compaction", "messages": [*event["messages"]]}
+        record(missed, session)
+        reactions.run_due(missed, session)
         record({**event, "kind": "after_compaction"}, session)
         session.usage = usage
         return True

@@ -76,7 +76,7 @@ def record(event: HookEvent, session: Session) -> None:
 
 
 def asks_for_last_note(event: HookEvent, session: Session) -> bool:
-    """Whether the event asks again for the note of the last compaction, because its first reader has ended."""
+    """Whether the event asks again for the note of the last compaction, because the process that got it has ended."""
     return event["source"] == "owed" and session.state.signpost is not None and session.is_cooling_down
 
 
@@ -146,8 +146,8 @@ def leave_out_abandoned(session: Session, db: apsw.Connection, asked: Sequence[s
     known = sessions.by_id(db, session.id)
     folder = known["folder"] if known else ""
     history = History(db, session.id)
-    said = [*(text for _, text in history.conversation(4_000)), *asked]
-    state.messages = [entry for text in said if (entry := message(text))][-MESSAGES_KEPT:]
+    prompts = [*(text for _, text in history.conversation(4_000)), *asked]
+    state.messages = [entry for text in prompts if (entry := message(text))][-MESSAGES_KEPT:]
     _record_messages(state, [])
     files = history.files()
     state.files = [path for path in state.files if relative(path, folder) in files]
@@ -224,19 +224,19 @@ def message(text: str) -> Message | None:
 
 
 def _is_short_without_quotation(text: str) -> bool:
-    """Whether a prompt is a line of at most 120 characters without a quotation, so that it holds no foreign text.
+    """Whether a prompt is a line of at most 120 characters that quotes no other author.
 
-    Three words are no quotation, and neither are six characters of a script that writes no blanks between words.
+    Up to three words in quotation marks count as a name, and so do six characters of a script without spaces.
     """
     if "\n" in text or len(text) > 120 or text.startswith((">", "<", "@")):
         return False
     quoted = text.translate(dict.fromkeys(map(ord, "“”„«»‹›「」『』《》‘‚`"), '"'))
     for apostrophe in ("’ ", " '", "' ", "(' ", "',"):  # but not that of "don't"
         quoted = quoted.replace(apostrophe, ' " ')
-    said = quoted.replace("：", ": ").partition(": ")[2]  # whoever is quoted is often named before it: "Robin: …"
+    after_name = quoted.replace("：", ": ").partition(": ")[2]  # "Robin: …" quotes without quotation marks
     return all(
         len(part.split()) <= 3 and sum(sign >= "\u2e80" for sign in part) <= 6
-        for part in (said, *quoted.split('"')[1::2])
+        for part in (after_name, *quoted.split('"')[1::2])
     )
 
 
@@ -248,11 +248,11 @@ def new_messages(known: Sequence[Message], sent: Sequence[Message]) -> list[Mess
     """
     known_hashes, sent_hashes = ([entry["hash"] for entry in messages] for messages in (known, sent))
     # The first of three may be an older request (see `_record_messages`): the last two may be anywhere, too.
-    anywhere = len(known) - (len(known) == MESSAGES_KEPT)
+    fewest_anywhere = len(known) - (len(known) == MESSAGES_KEPT)
     ends = (
         (count, end)
         for count in range(len(known), 0, -1)
-        for end in (range(count, len(sent) + 1) if count >= anywhere else [count])
+        for end in (range(count, len(sent) + 1) if count >= fewest_anywhere else [count])
     )
     start = next((end for count, end in ends if sent_hashes[end - count : end] == known_hashes[-count:]), 0)
     before = [*(known_hashes[-1:] or [""]), *sent_hashes[start:]]

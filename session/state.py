@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     class Message(TypedDict):
         """A prompt: its first 200 characters on one line, and a hash of all of it.
 
-        `isShort`: it is so short that it surely holds no text of other people; then a note may print it as a query.
+        `isShort`: it is a short line that quotes no other author, so that a recovery note may print it as a query.
         """
 
         text: str
@@ -44,13 +44,13 @@ if TYPE_CHECKING:
         at: int
 
     class Pending(TypedDict):
-        """A memory that the agent was given, while it is not known whether the agent uses it."""
+        """A memory that the agent was given, until it has used it (echo) or not (fizzle)."""
 
         id: str
-        terms: list[str]
-        used: int
-        asked: bool
-        turns: int
+        terms: list[str]  # its distinctive words that were not used yet
+        used: int  # how many of its words the agent has used
+        asked: bool  # a prompt came, and the agent has not answered it yet
+        turns: int  # how many prompts the agent has answered since
 
     class IdleTimer(TypedDict):
         """When the session may be compacted if nothing is said until then."""
@@ -88,9 +88,9 @@ LOCK_WAIT_S = 5.0  # twice the usual deadline of a hook, which may hold the lock
 _MAX_BYTES = 1_000_000
 _LONGEST_ID = 200
 
-# The fields of the file: an int is a text of at most as many characters, `int` and `bool` are such values, `float` is a
-# number or null, a pair is a list of at most as many values, the last of which are kept, and a dictionary is an object;
-# the name "*" stands for any name.
+# The form of each field: a number is the longest text, in characters; `int`, `bool` and `float` (or null) are values of
+# that type; a pair is a list (the most values, of which the last are kept, and the form of each); a dictionary is an
+# object, in which "*" stands for any name.
 _MEMORY = {"id": 80, "text": 160, "category": 40, "score": float}
 _FIELDS: dict[str, Any] = {
     "version": int,

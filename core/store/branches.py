@@ -159,7 +159,7 @@ class Part:
 
 def lineage(db: apsw.Connection, session: str) -> list[Part]:
     """A session and, before it, the parents of this fork, each up to the fork; the oldest first."""
-    parts = [Part(session, calls.LIVE, sessions.LIVE_TURN)]
+    parts = [Part(session, calls.LIVE, sessions.LIVE_EPISODE)]
     until = ALL
     while fork := sessions.fork_of(db, parts[0].session):
         parent, until = fork[0], min(until, fork[1])

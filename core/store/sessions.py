@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 TITLE = "title"  # the speaker of an episode that names its session
 SUBAGENTS = "SELECT id FROM session WHERE parent = ? AND parent <> '' AND kind IN ('subagent', 'review')"
-LIVE_TURN = """instr(tags, '"abandoned"') = 0"""  # as `calls.LIVE`
+LIVE_EPISODE = """instr(tags, '"abandoned"') = 0"""  # as `calls.LIVE`
 FORGOTTEN = -1  # instead of `updated_at`: the session stays known, so that its transcript is not archived again
 STARTED = ("subagent", "review")  # kinds of sessions that another session began
 PURGED_PLAN = '[["purged"]]'  # so that reading the transcript again does not bring the plan back
@@ -260,7 +260,7 @@ def title(db: apsw.Connection, session: str) -> str:
 
 
 def last_episodes(
-    db: apsw.Connection, session: str, most: int, *, until: int = ALL, live: str = LIVE_TURN
+    db: apsw.Connection, session: str, most: int, *, until: int = ALL, live: str = LIVE_EPISODE
 ) -> list[tuple[str, str, int]]:
     """Id, text and time of a session's last turns up to a time, oldest first, of those that `live` admits."""
     query = f"SELECT id, text, created_at {_ALL_TURNS} AND {live} AND created_at <= ? ORDER BY rowid DESC LIMIT ?"
@@ -432,7 +432,7 @@ def by_time(db: apsw.Connection, session: str, most: int = ALL) -> list[Episode]
     return fetch_dicts(db, f"SELECT rowid, id, text, project, created_at {where}", (session, most))
 
 
-def with_turn(db: apsw.Connection, fingerprint: str, other: str) -> list[str]:
+def with_episode(db: apsw.Connection, fingerprint: str, other: str) -> list[str]:
     """The first sessions with a turn of this fingerprint, without a certain other."""
     turns = "fingerprint = ? AND session_id NOT IN ('', ?) AND forgotten_at IS NULL AND +rowid BETWEEN ? AND ?"
     query = f"SELECT DISTINCT session_id FROM document WHERE {turns} LIMIT 20"
@@ -464,7 +464,7 @@ _ALL_TURNS = (
     "FROM document WHERE session_id = ? AND session_id <> '' AND forgotten_at IS NULL"
     " AND +rowid BETWEEN {} AND {}".format(*row_range("episodes"))
 )
-_TURNS = f"{_ALL_TURNS} AND {LIVE_TURN}"
+_TURNS = f"{_ALL_TURNS} AND {LIVE_EPISODE}"
 
 
 def _session(**columns: Any) -> Session:

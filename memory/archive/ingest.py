@@ -16,8 +16,7 @@ from clients.entries import Entry
 from core import TYPE_CHECKING, files, words
 from core.errors import Failure
 from core.redaction import redact
-from core.store import sessions as stored_progress
-from core.store import sources, sqlite
+from core.store import sessions, sources, sqlite
 from core.words import clean
 from memory.archive import Limits, Origin
 from memory.archive.texts import clean_name
@@ -102,7 +101,7 @@ def _ingest_pieces(db: apsw.Connection, reader: _Reader, ingested: Ingested) -> 
     name = source_of(reader.path)
     archive: SessionArchive | None = None
     while True:
-        position = stored_progress.transcript_position(db, name)
+        position = sessions.transcript_position(db, name)
         offset, carry = reader.continued_from(position)
         # Before most prompts there is nothing new: then neither the session's archive nor what it needs is imported.
         if not reader.has_new(offset):
@@ -112,7 +111,7 @@ def _ingest_pieces(db: apsw.Connection, reader: _Reader, ingested: Ingested) -> 
 
             archive = SessionArchive(db, reader.origin)
             archive.shared = ingested.shared
-        if stored_progress.is_forgotten(db, archive.session):
+        if sessions.is_forgotten(db, archive.session):
             return
         piece = Piece(archive, carry)
         if piece.is_first and reader.parts_before:
@@ -146,7 +145,7 @@ def _rewind(db: apsw.Connection, reader: _Reader, piece: Piece) -> None:
     """Begin the first piece of a file with the rewind for which the client began the file."""
     from memory.archive.carry import Carry
 
-    positions = [stored_progress.transcript_position(db, source_of(path)) for path in reader.parts_before]
+    positions = [sessions.transcript_position(db, source_of(path)) for path in reader.parts_before]
     marks = [Carry.from_json(position[2]).mark for position in positions if position]
     piece.carry.mark = piece.carry.leaf = max(marks, default=piece.carry.mark)
     if taken_back := reader.first_taken_back():
@@ -160,8 +159,8 @@ def ingest_entries(db: apsw.Connection, entries: Sequence[Entry], origin: Origin
     ingested = Ingested(origin.agent)
     archive = SessionArchive(db, origin)
     name = "session:" + archive.session
-    while not stored_progress.is_forgotten(db, archive.session):
-        position = stored_progress.transcript_position(db, name)
+    while not sessions.is_forgotten(db, archive.session):
+        position = sessions.transcript_position(db, name)
         piece = Piece(archive, position[2] if position else "")
         admission = _admission(origin)
         taken_back = [entry for entry in entries if entry.kind == "rollback"]  # before anything else was said
@@ -192,7 +191,7 @@ def pass_over(db: apsw.Connection, path: str, entries: Sequence[Entry], origin: 
 
     session = SessionArchive(db, origin).session
     name = "session:" + session if entries else source_of(path)
-    position = stored_progress.transcript_position(db, name)
+    position = sessions.transcript_position(db, name)
     offset, head, text = position or (0, "", "")
     carry = Carry.from_json(text)
     for entry in entries:
@@ -206,7 +205,7 @@ def pass_over(db: apsw.Connection, path: str, entries: Sequence[Entry], origin: 
                 offset = end
             head = reader.head(offset)
     with sqlite.transaction(db):
-        stored_progress.save_transcript_position(db, name, offset, head, carry.to_json(), origin.now)
+        sessions.save_transcript_position(db, name, offset, head, carry.to_json(), origin.now)
 
 
 def source_of(path: str) -> str:

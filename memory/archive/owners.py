@@ -1,4 +1,4 @@
-"""To which of several sessions a turn belongs: to the one in which it first appeared. Hot path."""
+"""To which of several sessions an episode belongs: to the one in which it first appeared. Hot path."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ def settle(db: apsw.Connection, shared: Sequence[Shared], *, vectors: bool, is_l
         for group in dict.fromkeys(map(frozenset, holders.values())):
             owner = _first_holder(db, group, holders, is_live=is_live)
             for identifier in [name for name, claimants in holders.items() if owner and claimants == group]:
-                turn = documents.by_id(db, identifier)
-                if turn is not None and turn["forgotten_at"] is None and turn["session_id"] not in ("", owner):
-                    documents.remove(db, turn["rowid"], signatures=signatures)
-                    turn["session_id"], turn["context"] = owner, contexts.get((identifier, owner), "")
-                    vector = document_vector(turn["text"], turn["context"])
-                    documents.insert(db, turn, vector, signatures=signatures)
+                episode = documents.by_id(db, identifier)
+                if episode is not None and episode["forgotten_at"] is None and episode["session_id"] not in ("", owner):
+                    documents.remove(db, episode["rowid"], signatures=signatures)
+                    episode["session_id"], episode["context"] = owner, contexts.get((identifier, owner), "")
+                    vector = document_vector(episode["text"], episode["context"])
+                    documents.insert(db, episode, vector, signatures=signatures)
                     again.add(owner)
             for session in group:
                 if owner and session != owner:
@@ -66,24 +66,24 @@ def _note_whole_copies(db: apsw.Connection, shared: Sequence[Shared]) -> None:
 
 
 def settle_opening(db: apsw.Connection, session: str, *, vectors: bool) -> None:
-    """Leave the turns with which a session and another begin, word for word, to the one that began first.
+    """Leave the episodes with which a session and another begin, word for word, to the one that began first.
 
     Neither names the other, and entries have no ids. Two sessions of a single exchange may be alike by chance. Opens a
     transaction.
     """
-    answer = next((turn["text"] for turn in sessions.by_time(db, session, 20) if _is_answer(turn)), "")
-    others = sessions.with_turn(db, words.fingerprint(answer.lower()), session) if answer else ()
+    answer = next((episode["text"] for episode in sessions.by_time(db, session, 20) if _is_answer(episode)), "")
+    others = sessions.with_episode(db, words.fingerprint(answer.lower()), session) if answer else ()
     for other in others:
-        turns = {name: sessions.by_time(db, name) for name in (session, other)}
-        pairs = list(takewhile(lambda pair: _said(pair[0]) == _said(pair[1]), zip(*turns.values(), strict=False)))
-        count = max((number for number, (turn, _) in enumerate(pairs, 1) if _is_answer(turn)), default=0)
-        owner, copy = sorted(turns, key=lambda name: (turns[name][0]["created_at"], name))
-        if not count or (count < 4 and count == len(turns[copy])):
+        episodes = {name: sessions.by_time(db, name) for name in (session, other)}
+        pairs = list(takewhile(lambda pair: _text(pair[0]) == _text(pair[1]), zip(*episodes.values(), strict=False)))
+        count = max((number for number, (episode, _) in enumerate(pairs, 1) if _is_answer(episode)), default=0)
+        owner, copy = sorted(episodes, key=lambda name: (episodes[name][0]["created_at"], name))
+        if not count or (count < 4 and count == len(episodes[copy])):
             continue
         with sqlite.transaction(db):
-            for turn in turns[copy][:count]:
-                documents.remove(db, turn["rowid"], signatures=vectors and documents.has_signatures(db))
-            sessions.leave_prompts(db, copy, sum(not _is_answer(turn) for turn in turns[copy][:count]))
+            for episode in episodes[copy][:count]:
+                documents.remove(db, episode["rowid"], signatures=vectors and documents.has_signatures(db))
+            sessions.leave_prompts(db, copy, sum(not _is_answer(episode) for episode in episodes[copy][:count]))
             _note_copies(db, copy, owner)
         return
 
@@ -95,20 +95,20 @@ def _note_copies(db: apsw.Connection, copy: str, owner: str) -> None:
     documents.renew_segments(db, copy)
 
 
-def _is_answer(turn: Episode) -> bool:
-    return turn["text"].startswith("assistant: ")
+def _is_answer(episode: Episode) -> bool:
+    return episode["text"].startswith("assistant: ")
 
 
-def _said(turn: Episode) -> str:
-    """What was said in a turn; a subagent's prompts are another agent's words."""
-    return turn["text"].partition(": ")[2]
+def _text(episode: Episode) -> str:
+    """The text of an episode without its speaker: a subagent's prompts are another agent's words."""
+    return episode["text"].partition(": ")[2]
 
 
-def _first_holder(db: apsw.Connection, group: Iterable[str], shared: Iterable[str], *, is_live: bool) -> str:
+def _first_holder(db: apsw.Connection, group: Iterable[str], identifiers: Iterable[str], *, is_live: bool) -> str:
     """The session in which the shared episodes first appeared; "" to leave them where they are."""
     known = {session: sessions.by_id(db, session) for session in group}
     roots = [name for name, session in known.items() if not session or session.get("parent") not in known]
-    began = {session: sessions.first_episode_at(db, session, shared) for session in roots or group}
+    began = {session: sessions.first_episode_at(db, session, identifiers) for session in roots or group}
     times = {session: at for session, at in began.items() if at is not None}
     if len(began) > 1 and len(times) < len(began) and is_live:
         return ""

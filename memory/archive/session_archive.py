@@ -159,7 +159,7 @@ class SessionArchive:
         return None if text.startswith(with_own_id) else documents.by_time(self.db, at, text, COLLECTION)
 
     def _note_claim(self, older: Document, newer: Document) -> None:
-        """Note that another session has an episode of this session."""
+        """Note that this session has an episode that is stored under another."""
         other = older["session_id"]
         if self._renames_copies:  # ids rise with the time
             self._forks.append((self.session, other) if older["id"] < newer["id"] else (other, self.session))

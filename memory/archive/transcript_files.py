@@ -18,8 +18,7 @@ from clients import content, generic
 from core import TYPE_CHECKING, clock, words
 from core import files as home_files
 from core.errors import Failure, usage
-from core.store import documents, sources, sqlite
-from core.store import sessions as stored_progress
+from core.store import documents, sessions, sources, sqlite
 from core.store.sqlite import fold_log
 from memory.archive import Origin, ingest, texts
 from memory.archive.ingest import Ingested
@@ -101,7 +100,7 @@ class KnownFiles:
         self._agent = agent
         self._now = now
         self._new: dict[str, dict[str, Any]] = {}
-        self._seen = stored_progress.seen_files(db) if db is not None else {}
+        self._seen = sessions.seen_files(db) if db is not None else {}
 
     def of(self, file: File) -> dict[str, Any] | None:
         """The record of a file that has not changed. A skipped file is tried again after a day, since a later
@@ -124,7 +123,7 @@ class KnownFiles:
         gone = set() if every is None else self._seen.keys() - {file.key for file in every}
         if self._new or gone:
             with sqlite.transaction(db):
-                stored_progress.note_seen(db, self._new.values(), gone)
+                sessions.note_seen(db, self._new.values(), gone)
 
 
 def find(given: Iterable[str], agent: str, *, every: bool) -> list[File]:
@@ -175,7 +174,7 @@ def _sessions_of_lines(path: str) -> list[str]:
 
 def not_archived(db: apsw.Connection | None, names: Iterable[str]) -> list[File]:
     """The transcripts of these clients that were never read, without subagents."""
-    read, known = stored_progress.transcripts(db) if db is not None else set(), KnownFiles(db, "", clock.now_ms())
+    read, known = sessions.transcripts(db) if db is not None else set(), KnownFiles(db, "", clock.now_ms())
     every = (file for name in names if name in clients.keeping_files() for file in find((), name, every=True))
     return [
         file
@@ -200,7 +199,7 @@ def unreadable(files: Iterable[File]) -> dict[str, str]:
 
 def of_session(db: apsw.Connection, session: str) -> list[str]:
     """The transcripts of a session that still exist."""
-    named = [path for path in map(sources.existing, stored_progress.transcripts_naming(db, session)) if path]
+    named = [path for path in map(sources.existing, sessions.transcripts_naming(db, session)) if path]
     for file in () if named else find((), "", every=True):
         with suppress(Failure):
             if session in file.path or session in look_at(file.path)[1]:
@@ -337,7 +336,7 @@ class Archiver:
                     return left_out
             identifier = self._identity(session)
             origin = Origin(writer, identifier, cwd, now=self._now, vectors=self._vectors, again=self._again)
-            if stored_progress.is_forgotten(self.db, identifier):
+            if sessions.is_forgotten(self.db, identifier):
                 return Ingested(reason=FORGOTTEN)
             ingested = ingest.ingest_file(self.db, file.path, origin)
         except (OSError, ValueError) as error:
@@ -360,7 +359,7 @@ class Archiver:
                     SessionArchive(self.db, origin).name(texts.one_line(title, 200))
 
     def _known_folders(self) -> Iterator[str]:
-        yield from stored_progress.folders(self.db)
+        yield from sessions.folders(self.db)
         if home_files.has_switches():
             from core import switches
 

@@ -1,9 +1,9 @@
 """What an event sets off, once it is recorded. Hot path.
 
-A reaction is a function `react(event, session) -> Reaction` in a module of its own, which runs under the session's
-lock. It may recall, change `session.state`, queue events, and return texts for the agent. It changes the state last, so
-that a text stays due after a fault. To add a reaction, write its module, add it to `_FUNCTIONS`, and yield its name
-in `due`.
+A reaction is a function `react(event, session) -> Reaction`, here or in a module of its own, that runs under the
+session's lock. It may recall, change `session.state`, queue events, and return texts for the agent. It changes the
+state last, so that a text stays due after a fault. To add a reaction, write it, add it to `_FUNCTIONS`, and yield its
+name in `due`.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def run_due(event: HookEvent, session: Session) -> list[Text]:
 
 
 def due(event: HookEvent, session: Session) -> Iterator[str]:
-    """The names of the reactions that may have something to do, in order. Each runs before the next is looked at."""
+    """The names of the reactions that may have something to do, in order. Each runs before the next is yielded."""
     kind, state = event["kind"], session.state
     if session.entries and state.pending_feedback:
         yield "feedback"
@@ -99,10 +99,10 @@ def due(event: HookEvent, session: Session) -> Iterator[str]:
         yield "task"
     if kind == "before_compaction":
         yield "daily_log"
-    yield from _due_in_background(event, session.config)
+    yield from _due_for_later(event, session.config)
 
 
-def _due_in_background(event: HookEvent, config: Config) -> Iterator[str]:
+def _due_for_later(event: HookEvent, config: Config) -> Iterator[str]:
     kind = event["kind"]
     if kind == "turn" and event["source"] != "background" and config.get_int("compaction.idle_trigger_minutes"):
         yield "idle"
