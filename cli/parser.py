@@ -74,7 +74,7 @@ class Parameter:
 
     def _value(self, text: str) -> tuple[str | bool | float | None, str]:
         if self.choices:
-            return text if text in self.choices else None, "one of " + ", ".join(self.choices)
+            return text if text in self.choices else None, "one of " * (len(self.choices) > 1) + ", ".join(self.choices)
         if self.kind == "truth":
             return _TRUTHS.get(text.lower()), "true or false"
         if self.kind not in ("whole", "number"):

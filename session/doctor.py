@@ -25,6 +25,7 @@ from clients.base import Client
 from core import VERSION, clock, config, files, switches
 from core.command import find_program
 from core.errors import Failure, explained
+from core.quoting import counted
 from core.store import cluster, cluster_sync, folders, sqlite, store_file
 from memory.archive import transcript_files
 from otel import export, log
@@ -389,8 +390,8 @@ def _repair(examination: Examination) -> list[Finding]:
     ]
     home = files.home()
     of_home: dict[str, Callable[[], str]] = {
-        "MODES_OPEN": lambda: f"{len(files.close_all(home))} files and folders are now readable only by you",
-        "STALE_FILES": lambda: f"{files.sweep_temporary(home)} leftovers were deleted",
+        "MODES_OPEN": lambda: f"{counted(len(files.close_all(home)), 'path')} closed to other users",
+        "STALE_FILES": lambda: f"{counted(files.sweep_temporary(home), 'leftover')} deleted",
     }
     for code, repair in of_home.items():
         if any(finding.code == code for finding in examination.findings):
