@@ -135,7 +135,7 @@ def test_leftovers_of_killed_writers(user: User) -> None:
     assert the(user, "STALE_FILES")["severity"] == "note"
     assert len(list(user.memory.glob("*.tmp"))) == 3, "asking deletes nothing"
     (done,) = user.doctor("--fix")["findings"]
-    assert (done["code"], done["severity"], done["message"]) == ("STALE_FILES", "ok", "2 leftovers were deleted")
+    assert (done["code"], done["severity"], done["message"]) == ("STALE_FILES", "ok", "2 leftovers deleted")
     assert [path.name for path in user.memory.glob("*.tmp")] == ["config.toml.4713.97.tmp"]
 
 
