@@ -68,7 +68,7 @@ def forget(db: apsw.Connection, session: str, number: int) -> bool:
 
 
 def drop_copies(db: apsw.Connection, session: str, owner: str) -> None:
-    """Delete a session's calls that it copied from another, with the names and places that only they have.
+    """Delete a session's calls and compactions that it copied from another, with the names that only they have.
 
     Some clients give a copy another key, but never another time.
     """
@@ -78,6 +78,9 @@ def drop_copies(db: apsw.Connection, session: str, owner: str) -> None:
         f" OR ({same}) IN (SELECT {same} FROM call WHERE session_id = ?2))",
         (session, owner),
     ).fetchall()
+    same = "at, summary"
+    copied = f"session_id = ?1 AND ({same}) IN (SELECT {same} FROM compaction WHERE session_id = ?2)"
+    db.execute(f"DELETE FROM compaction WHERE {copied}", (session, owner))
     for (number,) in copies:
         forget(db, session, number)
         db.execute("DELETE FROM call WHERE session_id = ? AND number = ?", (session, number))

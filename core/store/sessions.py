@@ -68,6 +68,13 @@ def note_fork(db: apsw.Connection, identifier: str, parent: str) -> None:
     db.execute(f"UPDATE session SET parent = ?1, kind = 'fork' WHERE id = ?2 AND ({above})", (parent, identifier))
 
 
+def drop_guess(db: apsw.Connection, identifier: str, fork: str) -> None:
+    """If a session was taken for a fork of its own fork, whose transcript now names it, have it read again as none."""
+    if fork != identifier and fork in ancestors(db, identifier, ("fork",)):
+        db.execute("UPDATE session SET parent = '', kind = 'main' WHERE id = ?", (identifier,))
+        read_again(db, identifier)
+
+
 def save(db: apsw.Connection, session: Session) -> None:
     """Insert or replace a session; a purged plan stays purged."""
     plan: list[Any] = list(session["plan"])
@@ -349,8 +356,16 @@ def read_again(db: apsw.Connection, session: str) -> None:
     for source in found:
         db.execute("UPDATE transcript SET head = '' WHERE source = ?", (source,))
         db.execute("DELETE FROM seen_file WHERE path = ?", (words.fingerprint(source),))
-    if found or not read:
+    if len(found) == len(read):  # else what is known of it must stay
         db.execute("INSERT OR IGNORE INTO upkeep VALUES (?, 0)", (f"read again: {session}",))
+
+
+def due_again(db: apsw.Connection) -> list[str]:
+    """The transcripts that exist of sessions to be read again."""
+    from core.store import sources
+
+    names = [name for (name,) in db.execute("SELECT substr(name, 13) FROM upkeep WHERE name GLOB 'read again: *'")]
+    return [path for name in names for path in map(sources.existing, transcripts_naming(db, name)) if path]
 
 
 def start_over(db: apsw.Connection, session: str, *, signatures: bool) -> None:
@@ -363,6 +378,8 @@ def start_over(db: apsw.Connection, session: str, *, signatures: bool) -> None:
     db.execute("DELETE FROM upkeep WHERE name = ?", (f"read again: {session}",))
     if not db.changes():
         return
+    time = "SELECT created_at FROM document WHERE rowid = reached"  # rows get new numbers
+    db.execute(f"UPDATE observed SET reached = -coalesce(({time}), 0) WHERE session_id = ? AND reached > 0", (session,))
     for (row,) in db.execute(f"SELECT rowid {_ALL_TURNS} AND text NOT LIKE '{TITLE}: %'", (session,)).fetchall():
         documents.remove(db, int(str(row)), signatures=signatures)
     _delete_work(db, session, f"outcome <> '{calls.FORGOTTEN}'", f"summary <> '{PURGED_SUMMARY}'")
@@ -398,7 +415,8 @@ def note_seen(db: apsw.Connection, seen: Iterable[dict[str, Any]], gone: Iterabl
 
 def observed_position(db: apsw.Connection, session: str) -> int:
     """The row of the last observed episode; 0 if none was observed."""
-    return int(db.execute("SELECT coalesce(max(reached), 0) FROM observed WHERE session_id = ?", (session,)).get)
+    reached = int(db.execute("SELECT coalesce(max(reached), 0) FROM observed WHERE session_id = ?", (session,)).get)
+    return reached if reached >= 0 else last_row(db, session, -reached)  # see `start_over`
 
 
 def save_observed_position(db: apsw.Connection, session: str, reached: int, at: int) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import takewhile
+from itertools import dropwhile, takewhile
 
 from core import TYPE_CHECKING, words
 from core.store import branches, calls, documents, sessions, sqlite
@@ -75,6 +75,10 @@ def settle_opening(db: apsw.Connection, session: str, *, vectors: bool) -> None:
     others = sessions.with_episode(db, words.fingerprint(answer.lower()), session) if answer else ()
     for other in others:
         episodes = {name: sessions.by_time(db, name) for name in (session, other)}
+        if other in sessions.ancestors(db, session):  # a hook reads a long copy in parts: this is a later part
+            first = _text(episodes[session][0])
+            rest = [*dropwhile(lambda episode, first=first: _text(episode) != first, episodes[other])]  # type: ignore[misc]
+            episodes[other] = rest or episodes[other]
         pairs = list(takewhile(lambda pair: _text(pair[0]) == _text(pair[1]), zip(*episodes.values(), strict=False)))
         count = max((number for number, (episode, _) in enumerate(pairs, 1) if _is_answer(episode)), default=0)
         owner, copy = sorted(episodes, key=lambda name: (episodes[name][0]["created_at"], name))
@@ -107,7 +111,7 @@ def _text(episode: Episode) -> str:
 def _first_holder(db: apsw.Connection, group: Iterable[str], identifiers: Iterable[str], *, is_live: bool) -> str:
     """The session in which the shared episodes first appeared; "" to leave them where they are."""
     known = {session: sessions.by_id(db, session) for session in group}
-    roots = [name for name, session in known.items() if not session or session.get("parent") not in known]
+    roots = [name for name in known if known.keys().isdisjoint(sessions.ancestors(db, name)[1:])]
     began = {session: sessions.first_episode_at(db, session, identifiers) for session in roots or group}
     times = {session: at for session, at in began.items() if at is not None}
     if len(began) > 1 and len(times) < len(began) and is_live:

@@ -93,6 +93,7 @@ class SessionArchive:
                 documents.ensure_signatures(self.db)
             if piece.is_first:
                 sessions.start_over(self.db, self.session, signatures=self._vectors)
+            sessions.drop_guess(self.db, piece.carry.parent, self.session)
             for copy in piece.copies.values():
                 copy.archive.store_copy(copy)
             counts = self._store_piece(piece)
@@ -159,8 +160,13 @@ class SessionArchive:
         return None if text.startswith(with_own_id) else documents.by_time(self.db, at, text, COLLECTION)
 
     def _note_claim(self, older: Document, newer: Document) -> None:
-        """Note that this session has an episode that is stored under another."""
+        """Note that this session has an episode that is stored under another.
+
+        What a fork says about a session is no claim, unless the fork or another fork of that session has the episode.
+        """
         other = older["session_id"]
+        if self._fork and other != self._fork and self.session not in sessions.ancestors(self.db, other):
+            return
         if self._renames_copies:  # ids rise with the time
             self._forks.append((self.session, other) if older["id"] < newer["id"] else (other, self.session))
         self.shared.append((older["id"], other, self.session, newer["context"]))

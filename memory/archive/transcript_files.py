@@ -291,6 +291,7 @@ def ingest_all(
         is_final = result.client or result.reason in (SUBAGENT, NO_LINES, NO_CLIENT)  # no error that may pass
         if known is not None and is_final:
             known.note(file, result.client, result.reason)
+    shared += [row for path in sessions.due_again(db) for row in archiver.archive(File(path)).shared]
     while shared:
         from memory.archive.owners import settle
 

@@ -96,14 +96,23 @@ def test_a_parent_that_goes_on_after_the_fork_stays_whole(run: Run, tmp_path: Pa
     assert [len(texts) for texts in (turns(run)[PARENT], turns(run)[CHILD])] == [3, 2]
 
 
-@pytest.mark.parametrize("marked", [True, False])
+@pytest.mark.parametrize(("marked", "goes_on"), [(True, False), (True, True), (False, False)])
 @pytest.mark.parametrize("order", [*itertools.permutations(range(3))])
-def test_a_fork_of_a_fork(run: Run, tmp_path: Path, home: Path, order: tuple[int, ...], marked: bool) -> None:
+def test_a_fork_of_a_fork(
+    run: Run, tmp_path: Path, home: Path, order: tuple[int, ...], marked: bool, goes_on: bool
+) -> None:
     parent = spoken(tmp_path, "kestrel")
+    parent.write(parent.entry("system", "", subtype="compact_boundary", compactMetadata={"trigger": "auto"}))
     child = fork(parent, CHILD, marked=marked)
     grandchild = fork(child, GRANDCHILD, marked=marked)
+    if goes_on:
+        parent.count += 500
+        parent.user("what about the curlew?")
     archive(run, *((parent, child, grandchild)[number] for number in order))
-    assert {session: len(texts) for session, texts in turns(run).items()} == {PARENT: 2, CHILD: 2, GRANDCHILD: 2}
+    assert {session: len(texts) for session, texts in turns(run).items()} == {
+        PARENT: 2 + goes_on, CHILD: 2, GRANDCHILD: 2,
+    }  # fmt: skip
+    assert [row["compactions"] for row in sessions(run)] == [1, 0, 0]
     assert calls(home) == {PARENT: 1}
     relations = [(row["kind"], row["parent"]) for row in sessions(run)]
     assert [kind for kind, _ in relations] == ["main", "fork", "fork"]
@@ -178,6 +187,36 @@ def test_a_fork_of_pi(run: Run, tmp_path: Path) -> None:
     for path in (child.path, parent.path):
         run("memory", "archive", str(path))
     assert {session: len(texts) for session, texts in turns(run).items()} == {"s-1": 1, "second": 1}
+
+
+@pytest.mark.parametrize("order", [*itertools.permutations(range(3))])
+def test_a_fork_of_a_fork_of_pi(run: Run, tmp_path: Path, order: tuple[int, ...]) -> None:
+    files: list[PiSession] = []
+    for number, name in enumerate(("s-1", "second", "third")):
+        files.append(PiSession(tmp_path / f"2026-09-20T1{number}-00-00-000Z_{name}.jsonl"))
+        if number:
+            head, *copied = files[-2].path.read_text().splitlines()
+            header = {**json.loads(head), "id": name, "parentSession": str(files[-2].path)}
+            files[-1].path.write_text("\n".join([json.dumps(header), *copied]) + "\n")
+            files[-1].ids, files[-1].leaf = [*files[-2].ids], files[-2].leaf
+        files[-1].add("message", message={"role": "user", "content": f"try way {number}", "timestamp": number + 1})
+    files[0].ids += ["", ""]  # so that the next id is new in all three
+    files[0].add("message", message={"role": "user", "content": "what about the curlew?", "timestamp": 9})
+    for number in order:
+        run("memory", "archive", str(files[number].path))
+    assert {session: len(texts) for session, texts in turns(run).items()} == {"s-1": 2, "second": 1, "third": 1}
+    assert {row["sessionId"]: row["parent"] for row in sessions(run)} == {"s-1": "", "second": "s-1", "third": "second"}
+
+
+def test_a_parent_with_a_transcript_that_is_gone_keeps_what_only_that_had(run: Run, tmp_path: Path) -> None:
+    parent = spoken(tmp_path / "t", "kestrel")
+    moved = Transcript(tmp_path / "moved" / parent.path.name, first=400)
+    moved.user("what about the curlew?")
+    archive(run, parent, moved)
+    moved.path.unlink()
+    parent.assistant("It is in the other list.")
+    archive(run, fork(parent, CHILD), parent)
+    assert {session: len(texts) for session, texts in turns(run).items()} == {PARENT: 4, CHILD: 2}
 
 
 class Rollout:
@@ -304,6 +343,20 @@ def test_rollouts_that_begin_alike_without_naming_a_parent(
         db = apsw.Connection(str(home / "store.db"))
         db.execute("UPDATE transcript SET head = ''; DELETE FROM seen_file")
         db.close()
+
+
+def test_a_hook_reads_a_long_copy_in_parts(run: Run, tmp_path: Path) -> None:
+    rollouts = [Rollout(tmp_path / "sessions", FIRST, 0), Rollout(tmp_path / "sessions", FORKED, 10)]
+    for number in range(60):
+        for rollout in rollouts:
+            rollout.say("user", f"look at part {number} " + "x" * 10_000)
+            rollout.say("assistant", f"Part {number} takes a lock.")
+    rollouts[1].say("user", "try the gannet list")
+    run("memory", "archive", str(rollouts[0].path))
+    for event in ("UserPromptSubmit", *["Stop"] * 2):
+        about = {"session_id": FORKED, "transcript_path": str(rollouts[1].path), "cwd": "/w", "prompt": "go on"}
+        run("hook", "codex", stdin=json.dumps({"hook_event_name": event, **about}))
+    assert {session: len(texts) for session, texts in turns(run).items()} == {FIRST: 120, FORKED: 1}
 
 
 def test_two_rollouts_of_a_single_exchange_may_be_alike_by_chance(run: Run, tmp_path: Path) -> None:

@@ -120,6 +120,22 @@ def test_observation_continues_after_the_last_turn(run: Run, home: Path, transcr
     assert "250 ms" not in model.prompts[1]
 
 
+def test_a_session_that_is_read_again_is_not_observed_again(
+    run: Run, home: Path, tmp_path: Path, transcript: Transcript, model: Fake
+) -> None:
+    run("memory", "observe", str(transcript.path), "--command", model.command)
+    transcript.user("From now on deploys run on Tuesdays only.")
+    child = "72000000-0000-4000-8000-000000000002"
+    fork = Transcript(tmp_path / f"{child}.jsonl", first=90)
+    for row in map(json.loads, transcript.path.read_text().splitlines()):
+        fork.write({**row, "sessionId": child, "forkedFrom": {"sessionId": SESSION, "messageUuid": row["uuid"]}})
+    fork.user("Try it with Redis.")
+    run("memory", "archive", str(fork.path))
+    result = run("memory", "observe", str(transcript.path), "--command", model.command).result
+    assert result["turns"] == 1
+    assert "Tuesdays" in model.prompts[1] and "250 ms" not in model.prompts[1]
+
+
 def test_repeated_observations_are_merged(run: Run, home: Path, transcript: Transcript, model: Fake) -> None:
     first = run("memory", "write", "The gateway retries three times, with 250 ms between").result
     result = run("memory", "observe", str(transcript.path), "--command", model.command).result
