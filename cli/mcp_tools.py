@@ -5,6 +5,7 @@ parameters are the tool's arguments. The server keeps nothing open between two c
 stdin.
 """
 
+import inspect
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Annotated, Any
@@ -33,14 +34,23 @@ Text = Annotated[str, Field(pattern=r"[^\s-]")]  # a command would take `-` as s
 Limit = Annotated[int, Field(ge=1, le=100)]
 
 
-def server() -> MCPServer[Any]:
+class Server(MCPServer[Any]):
+    """A server that takes null for an argument that is not given, as some models do."""
+
+    async def call_tool(self, name: str, arguments: dict[str, Any], context: Any = None) -> Any:
+        """Call a tool by its name."""
+        given = {argument: value for argument, value in arguments.items() if value is not None}
+        return await super().call_tool(name, given, context)
+
+
+def server() -> Server:
     """The server with all tools."""
-    made = MCPServer[Any]("joelclaw", version=VERSION, instructions=ABOUT, log_level="ERROR")
+    made = Server("joelclaw", version=VERSION, instructions=ABOUT, log_level="ERROR")
     for tool in (recall, remember, how, fix, show, forget):
         hints = ToolAnnotations(
             read_only_hint=tool not in (remember, forget), destructive_hint=tool is forget, open_world_hint=False
         )
-        made.add_tool(tool, annotations=hints, structured_output=False)
+        made.add_tool(tool, description=inspect.getdoc(tool), annotations=hints, structured_output=False)
     return made
 
 

@@ -58,6 +58,9 @@ def observe(config: Config, model: Model, session: str, transcript: str) -> dict
     except files.LockTimeout:
         fix = "wait for it; the next run continues from there"
         raise Failure("OBSERVE_BUSY", "another process is observing a session", fix) from None
+    finally:
+        if _waiting_files():  # a hook could start no job meanwhile
+            _start_job()
 
 
 def observe_next(config: Config) -> dict[str, Any]:

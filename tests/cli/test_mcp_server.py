@@ -87,6 +87,7 @@ def test_an_agent_remembers_recalls_and_forgets_after_wrong_calls(home: Path, tm
     async def use(session: Any, call: Call) -> None:
         listed = (await session.list_tools()).tools
         assert {tool.name: set(tool.input_schema["properties"]) for tool in listed} == TOOLS
+        assert not any("\n  " in tool.description for tool in listed), "the source's indentation"
         kinds = {
             parameter: about["type"] for tool in listed for parameter, about in tool.input_schema["properties"].items()
         }
@@ -96,7 +97,7 @@ def test_an_agent_remembers_recalls_and_forgets_after_wrong_calls(home: Path, tm
         assert answer.startswith("remembered as ")
         assert not failed
         identifier = answer.split()[2].rstrip(",")
-        hits, _ = await call("recall", query="tide tables of Husum", limit=2.0)
+        hits, _ = await call("recall", query="tide tables of Husum", limit=2.0, project=None)
         assert hits.startswith("1. [") and f", id {identifier}] " in hits and hits.endswith(NOTE)
         shown, _ = await call("show", id=identifier)
         assert f'"observation": "{NOTE}"' in shown and '"gateFallback": true' in shown and '"stale"' not in shown

@@ -210,6 +210,17 @@ def test_twenty_sessions_that_end_at_once_are_observed_in_turn(run: Run, home: P
     assert completed == names, events(run, "started", "unchanged", "failed")
 
 
+def test_a_session_that_ends_during_a_command_is_observed_after_it(
+    run: Run, home: Path, transcript: Transcript, model: Fake
+) -> None:
+    settings(home, model.command)
+    with files.FileLock(str(lock_of(home)), 0):
+        end(run, transcript.path)
+    assert waiting(home) == [SESSION]
+    run("memory", "observe", str(transcript.path))
+    over(home)
+
+
 def test_a_repository_chooses_neither_the_model_nor_where_it_works(
     run: Run, home: Path, transcript: Transcript, model: Fake, tmp_path: Path
 ) -> None:
