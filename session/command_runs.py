@@ -71,7 +71,7 @@ def failure_line(failure: Call, characters: int, tokens: int | None = None) -> s
 def running_line(calls: Sequence[Call]) -> str:
     """The last command in the background that was not seen to end, and the client's name for its process.
 
-    Of a command that is more than two hours older than the last call, nobody knows.
+    A command that began two hours before the last call is left out: it may have ended.
     """
     latest = max((call["at"] or 0 for call in calls), default=0)
     for call in reversed(calls):

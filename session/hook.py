@@ -328,7 +328,7 @@ def _usage(event: HookEvent, session: Session) -> ContextUsage:
 
 
 def _record_unreported_compaction(event: HookEvent, session: Session) -> bool:
-    """Record a compaction that Gemini CLI does not report, if the context has shrunk; returns whether there was one.
+    """Record a compaction if the context has shrunk, since Gemini CLI reports none; returns whether it has.
 
     At a prompt or a tool, the two events that were missed are recorded now. After other events no note can be given:
     they keep the old usage, so that the next prompt still sees the difference.

@@ -145,7 +145,7 @@ def _archive(
 
 
 def _start_job() -> None:
-    """Start a job unless one runs."""
+    """Start a job unless a job runs."""
     background.start(["background", "observe"], LIMIT_S, _lock())
 
 

@@ -140,7 +140,7 @@ def _describe(verb: str, plans: list["Plan"], backups: dict[str, str | None]) ->
         file = {"path": file_plan.path, "changed": changed, "created": changed and file_plan.before is None}
         file |= {"backup": backups.get(file_plan.path), "diff": file_plan.diff()}
         if file_plan.is_whole_file:
-            file |= {"bytes": len((file_plan.after or file_plan.before or "").encode()), "what": file_plan.purpose}
+            file |= {"bytes": len(os.fsencode(file_plan.after or file_plan.before or "")), "what": file_plan.purpose}
         every.append(file)
     notes = list(dict.fromkeys(note for file_plan in plans for note in file_plan.notes))
     result = {

@@ -156,7 +156,7 @@ class Plan:
         return settings_text.edited(self.text, wanted)
 
     def _backup_with(self, rest: Any) -> str | None:
-        """The newest backup that holds `rest`, the value without our entries, if nobody has edited the file since."""
+        """The newest backup that holds `rest`, the value without our entries, if the file was not edited since."""
         for name in reversed(backups_of(self.path) if self._is_unedited else ()):
             with suppress(Failure, Malformed):
                 text = _read(name) or ""
@@ -235,7 +235,7 @@ def installation_row(client: Settings, project: bool) -> dict[str, Any]:
 
 @contextmanager
 def locked() -> Iterator[None]:
-    """Allow only one installation at a time. Raises Failure: INSTALL_BUSY."""
+    """Exclude other installations. Raises Failure: INSTALL_BUSY."""
     try:
         with files.FileLock(os.path.join(files.home(), "install.lock"), 20.0):
             yield

@@ -49,7 +49,7 @@ def react(event: HookEvent, session: Session) -> Reaction:
     queries = []
     if is_topic or (names and store.has_memory_naming(names)):
         queries.append(_topic_query([], message) or " ".join(names))
-    if is_timed and (not queries or trigger == "asked"):  # "what is the status of everything?" names no topic
+    if is_timed and (not queries or trigger == "asked"):  # "give me a status report" is about them
         queries.append(_topic_query(state.messages, message))
     query, hits = _first_found(session, event["cwd"], queries)
     about = {"trigger": trigger, "query": query}

@@ -376,6 +376,8 @@ def test_an_extension_with_our_path_in_it(install: Install, user: Path, agent: s
     assert again["changed"] is True
     assert "/old/joelclaw" in Path(again["backup"]).read_text()
     assert JOELCLAW in path.read_text()
+    path.write_bytes(path.read_bytes() + b"\n// caf\xe9\n")
+    assert install(agent, verb="uninstall")["agents"][0]["changed"] and not path.exists()
 
 
 def past_session(user: Path) -> None:
