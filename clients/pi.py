@@ -16,7 +16,6 @@ from clients.entries import (
     edit_entries,
     plan_entries,
     result_entry,
-    usage_entries,
     with_node,
 )
 from clients.extension import ExtensionClient, number_or_none, texts_of
@@ -130,11 +129,10 @@ class Pi(ExtensionClient):
         if stop in ("stop", "aborted"):
             found.append(Entry("turn_end", at))
         used = as_object(message.get("usage"))
-        # the usage of an unfinished answer says nothing, or only a part
-        names = ("input", "cacheRead", "cacheWrite")
-        for usage in usage_entries(used, names, model) if stop not in ("aborted", "error") else ():
-            usage.tokens_used = positive_int(used.get("totalTokens")) or usage.tokens + positive_int(used.get("output"))
-            found.append(usage)
+        parts = [positive_int(used.get(name)) for name in ("input", "cacheRead", "cacheWrite", "output")]
+        total = positive_int(used.get("totalTokens")) or sum(parts)
+        if total and stop not in ("aborted", "error"):  # else it says nothing, or only a part
+            found.append(Entry("usage", tokens=sum(parts[:3]), tokens_used=total, model=model))
         return found
 
     def _call_entry(self, part: dict[str, Any], at: int | None) -> Entry:

@@ -69,6 +69,12 @@ def test_instructions_count_once_if_no_usage_does(run: Run, session: PiSession) 
     assert result["messagesToSummarize"] + result["turnPrefixMessages"] == session.ids[:2]
 
 
+@pytest.mark.parametrize("usage", [{"totalTokens": 900}, {"output": 900}])
+def test_a_usage_that_names_no_input_counts(run: Run, session: PiSession, usage: dict[str, int]) -> None:
+    session.add("message", message={"role": "assistant", "content": [], "stopReason": "stop", "usage": usage})
+    assert prepared(run, session, 1)["tokensBefore"] == 900
+
+
 def test_an_omitted_message_is_not_summarised(run: Run, session: PiSession) -> None:
     failed = session.answer("never mind", call("c1", "write", path="a.py"), tokens=150_000)
     omit(session, failed)
