@@ -65,8 +65,8 @@ def _relative(asked: Sequence[str], at: int, today: time.struct_time) -> tuple[D
         day -= word == "yesterday"
         return (year, month, day), (year, month, day + 1)
     if word == "ago" and at > 1 and before in _UNITS:
-        numbers = ("", "a", "two", "three", "four", "five", "six")
-        count = asked[at - 2]
+        numbers = ("", "one", "two", "three", "four", "five", "six")
+        count = "one" if asked[at - 2] == "a" else asked[at - 2]
         number = numbers.index(count) if count in numbers else int(count) if count.isdecimal() else 0
         around = _UNITS[before] // 2
         day -= min(number, 100) * _UNITS[before]

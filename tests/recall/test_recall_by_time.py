@@ -50,6 +50,7 @@ def days(run: Run) -> dict[str, str]:
     (["what did I ask on 9/21/2026"], "saker"),
     (["what happened on September 1st"], "merlin"),
     (["what were we working on 9 days ago"], "osprey"), (["what did we do a week ago"], "osprey"),
+    (["what did we do one week ago"], "osprey"),
     (["what did we talk about today"], "saker"),
     (["what did I ask this month", "--until", "2026-09-05"], "merlin"),
     (["what did I ask on 2026-09-02"], ""), (["was habe ich am 2026-09-12 gefragt?"], "osprey"),
