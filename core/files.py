@@ -61,9 +61,9 @@ def find_no_program_here() -> None:
 def is_store_lost() -> bool:
     """Whether the home has session files, but its store is missing or empty; not in the first hour of a new home."""
     store, folder = os.path.join(home(), STORE), os.path.join(home(), "sessions")
-    if os.path.isfile(store) and os.path.getsize(store):
-        return False
     try:
+        if os.path.isfile(store) and os.path.getsize(store):
+            return False
         states = [os.path.join(folder, name) for name in os.listdir(folder) if name.endswith(".json")]
         is_old = os.path.exists(store + ".lock") or any(os.stat(path).st_mtime < time.time() - 3600 for path in states)
         return bool(states) and is_old

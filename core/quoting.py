@@ -73,8 +73,8 @@ def escaped(json: str) -> str:
     return json if _is_plain(json) else "".join(map(_escape, json))
 
 
-def without_markup(text: str, instead: str = "‹", in_json: bool = False) -> str:
-    r"""The text with `instead` for the first sign of every mark that a harness understands; in JSON, with `\u…`."""
+def without_markup(text: str, in_json: bool = False) -> str:
+    r"""The text with `‹` for the first sign of every mark that a harness understands; in JSON, with `\u…`."""
     kept: list[str] = []
     done = 0
     for at in _opening_signs(text):
@@ -84,7 +84,7 @@ def without_markup(text: str, instead: str = "‹", in_json: bool = False) -> st
         if in_json:
             behind = behind.replace("\\n", " ").replace("\\t", " ")
         if opening and _is_mark(text, text[max(at - 1, 0) : at], opening, behind):
-            kept += (text[done:at], f"\\u{ord(sign):04x}" if in_json else instead)
+            kept += (text[done:at], f"\\u{ord(sign):04x}" if in_json else "‹")
             done = at + 1 if in_json else end
     return "".join((*kept, text[done:])) if done else text
 

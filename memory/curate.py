@@ -415,7 +415,7 @@ def scorecard(db: apsw.Connection, *, hours: float, now: int) -> dict[str, Any]:
     answered = [recall for recall in recalls if recall.get("returned")]
     last_used = store_file.last_used(db) or 0
     used = sum(last_used >= recall["at"] - 1000 for recall in answered)  # a memory was used after the recall
-    verdicts = store_file.verdicts_since(db, "observations", since)
+    verdicts = store_file.verdicts_since(db, since)
     metrics = [
         _metric("rewrite_fallback_rate", "rewrites that fell back to the query", (0.1, 0.3), 0, rewrites),  # none can
         _metric("memory_yield_rate", "recalls that returned a memory", (0.7, 0.5), len(answered), len(recalls)),

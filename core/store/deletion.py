@@ -95,10 +95,10 @@ def folded(text: str) -> str:
     return " ".join(text.lower().split())
 
 
-def quotable(texts: Iterable[str], shortest: int = 24) -> tuple[str, ...]:
+def quotable(texts: Iterable[str]) -> tuple[str, ...]:
     """The lines of texts that are long enough to be looked for elsewhere: shorter ones occur there by chance."""
     lines = {folded(line) for text in texts for line in text.splitlines()}
-    return tuple(sorted(line for line in lines if len(line) >= shortest))
+    return tuple(sorted(line for line in lines if len(line) >= 24))
 
 
 def select(db: apsw.Connection, criteria: Criteria) -> Selection:

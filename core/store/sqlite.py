@@ -244,8 +244,8 @@ def as_failure(error: apsw.Error | OSError) -> Failure:
         return os_failure(error, "STORE", files.home())
     if isinstance(error, apsw.FullError):
         code = "STORE_FULL"
-    elif isinstance(error, (apsw.NotADBError, apsw.CorruptError)):
-        code = "STORE_DAMAGED"
+    elif isinstance(error, (apsw.NotADBError, apsw.CorruptError)) or " blob" in str(error) or "chunks" in str(error):
+        code = "STORE_DAMAGED"  # sqlite-vec has no code for damaged pages
     elif isinstance(error, (apsw.BusyError, apsw.LockedError)):
         code = "STORE_BUSY"
     elif isinstance(error, (apsw.ReadOnlyError, apsw.AuthError)):

@@ -81,10 +81,10 @@ def largest(db: apsw.Connection, group: str, most: int) -> dict[str, int]:
     return dict(db.execute(f"{counted} GROUP BY 1 HAVING number > 0 ORDER BY 2 DESC, 1 LIMIT ?", (most,)))
 
 
-def verdicts_since(db: apsw.Connection, collection: str, since: int) -> dict[str, int]:
-    """How many documents of a collection were written since `since` (ms), by verdict."""
+def verdicts_since(db: apsw.Connection, since: int) -> dict[str, int]:
+    """How many memories were written since `since` (ms), by verdict."""
     where = "created_at >= ? AND forgotten_at IS NULL AND rowid BETWEEN ? AND ?"
-    values = (since, *row_range(collection))
+    values = (since, *row_range("observations"))
     return dict(db.execute(f"SELECT write_verdict, count(*) FROM document WHERE {where} GROUP BY 1", values))
 
 

@@ -64,7 +64,7 @@ def test_json_escapes_what_would_be_changed() -> None:
 def test_harness_markup_is_defused_and_other_tags_stay() -> None:
     for tag in HARNESS:
         head, _, rest = tag.rpartition("<")
-        assert without_markup(f"a {tag} b", "(") == f"a {head}({rest} b"
+        assert without_markup(f"a {tag} b") == f"a {head}‹{rest} b"
     for tag in ("[INST]", "[/INST]", "[ inst ]", "[SYSTEM_PROMPT]", "［INST］", "[ІΝЅТ]", "[IN\nST]", "[INST…"):
         assert without_markup(f"a {tag} b") == f"a ‹{tag[1:]} b"
     for entity in (
