@@ -145,14 +145,14 @@ def live_ranges(rewinds: Sequence[Rewind], end: Mark = (ALL, ALL)) -> list[tuple
 
 
 class Part:
-    """A session's share in the history of a fork: conditions in SQL for its calls and turns, what came before it."""
+    """A session's share in the history of a fork: conditions in SQL for its calls and episodes, what came before it."""
 
-    def __init__(self, session: str, live_calls: str, live_turns: str) -> None:
+    def __init__(self, session: str, live_calls: str, live_episodes: str) -> None:
         self.session = session
         self.last = ALL  # number of the last call that belongs to it
         self.until = ALL  # its time, ms
         self.calls = live_calls
-        self.turns = live_turns
+        self.episodes = live_episodes
         self.before = 0  # calls in the parts before it
         self.prompts_before = 0
 
@@ -243,9 +243,10 @@ class History:
     def episodes(self, most: int, until: int = ALL) -> list[tuple[str, str, int]]:
         """As `sessions.last_episodes`."""
         own = (
-            sessions.last_episodes(self._db, part.session, most, until=until, live=part.turns) for part in self._parts
+            sessions.last_episodes(self._db, part.session, most, until=until, live=part.episodes)
+            for part in self._parts
         )
-        return [turn for turns in own for turn in turns][-most:]
+        return [episode for episodes in own for episode in episodes][-most:]
 
     def conversation(self, characters: int) -> list[tuple[int, str]]:
         """The last messages by time: the time and a prompt's beginning, or "" for an answer of the agent."""

@@ -1,4 +1,4 @@
-"""Archived sessions: their records, turns and compactions, and how far they were read and observed.
+"""Archived sessions: their records, episodes and compactions, and how far they were read and observed.
 
 Times are in ms since the epoch. Functions that write belong inside the caller's transaction. Hot path.
 """
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 TITLE = "title"  # the speaker of an episode that names its session
 SUBAGENTS = "SELECT id FROM session WHERE parent = ? AND parent <> '' AND kind IN ('subagent', 'review')"
-LIVE_EPISODE = """instr(tags, '"abandoned"') = 0"""  # as `calls.LIVE`
+LIVE_EPISODE = """instr(tags, '"abandoned"') = 0"""  # as `calls.LIVE`: not abandoned
 FORGOTTEN = -1  # instead of `updated_at`: the session stays known, so that its transcript is not archived again
 STARTED = ("subagent", "review")  # kinds of sessions that another session began
 PURGED_PLAN = '[["purged"]]'  # so that reading the transcript again does not bring the plan back
@@ -52,7 +52,7 @@ def ancestors(db: apsw.Connection, identifier: str, kinds: Sequence[str] = ("for
 def fork_of(db: apsw.Connection, identifier: str) -> tuple[str, int] | None:
     """The parent of a fork, and the time (ms) up to which the fork shares its history; None if it is no fork.
 
-    If no line says when that was, it is just before the first turn of the fork's own.
+    If no line says when that was, it is just before the first episode of the fork's own.
     """
     query = "SELECT parent, forked_at, updated_at FROM session WHERE id = ? AND kind = 'fork' AND parent <> ''"
     row = db.execute(query, (identifier,)).fetchone()
@@ -249,7 +249,7 @@ def subject_and_notes(db: apsw.Connection, session: str, most: int) -> tuple[str
     rows = db.execute(f"SELECT text, observation_type {written}", (session, most))
     notes = [(str(text), kind) for text, kind in rows][::-1]
     narratives = [text for text, kind in notes if kind == "segment_narrative"]
-    prompt = f"SELECT substr(text, 7) {_TURNS} AND text LIKE 'user: %' ORDER BY rowid LIMIT 1"
+    prompt = f"SELECT substr(text, 7) {_EPISODES} AND text LIKE 'user: %' ORDER BY rowid LIMIT 1"
     subject = narratives[0] if narratives else str(db.execute(prompt, (session,)).get or "")
     return subject, [text for text, _ in notes]
 
@@ -269,14 +269,14 @@ def title(db: apsw.Connection, session: str) -> str:
 def last_episodes(
     db: apsw.Connection, session: str, most: int, *, until: int = ALL, live: str = LIVE_EPISODE
 ) -> list[tuple[str, str, int]]:
-    """Id, text and time of a session's last turns up to a time, oldest first, of those that `live` admits."""
-    query = f"SELECT id, text, created_at {_ALL_TURNS} AND {live} AND created_at <= ? ORDER BY rowid DESC LIMIT ?"
+    """Id, text and time of a session's last episodes up to a time, oldest first, of those that `live` admits."""
+    query = f"SELECT id, text, created_at {_ALL_EPISODES} AND {live} AND created_at <= ? ORDER BY rowid DESC LIMIT ?"
     return list(db.execute(query, (session, until, most)))[::-1]
 
 
 def timed_prompts(db: apsw.Connection, session: str, last: int = ALL) -> list[dict[str, Any]]:
     """A session's last prompts (`text`) with their times (`at`), by time."""
-    query = f"SELECT created_at AS at, substr(text, 7) AS text {_TURNS} AND text LIKE 'user: %'"
+    query = f"SELECT created_at AS at, substr(text, 7) AS text {_EPISODES} AND text LIKE 'user: %'"
     prompts: list[dict[str, Any]] = fetch_dicts(db, f"{query} ORDER BY rowid DESC LIMIT ?", (session, last))
     prompts.reverse()  # those of the same time stay as they were stored
     return sorted(prompts, key=lambda prompt: prompt["at"])
@@ -284,7 +284,7 @@ def timed_prompts(db: apsw.Connection, session: str, last: int = ALL) -> list[di
 
 def episode_times(db: apsw.Connection, session: str) -> tuple[int, int, int]:
     """The number of episodes of a session, and the times of the first and the last (or 0)."""
-    query = f"SELECT count(*), coalesce(min(created_at), 0), coalesce(max(created_at), 0) {_TURNS}"
+    query = f"SELECT count(*), coalesce(min(created_at), 0), coalesce(max(created_at), 0) {_EPISODES}"
     ((count, first, last),) = db.execute(query, (session,))
     return count, first, last
 
@@ -331,13 +331,13 @@ def transcripts(db: apsw.Connection) -> set[str]:
 
 
 def has_unchecked(db: apsw.Connection) -> bool:
-    """Whether the sessions of an older version may have lost turns to their forks."""
+    """Whether the sessions of an older version may have lost episodes to their forks."""
     return bool(db.execute("SELECT EXISTS (SELECT 1 FROM unchecked_session)").get)
 
 
 def read_emptied_again(db: apsw.Connection) -> None:
     """Have the sessions of an older version read again that may have lost prompts to their forks."""
-    query = f"SELECT count(*) < (SELECT prompts FROM session WHERE id = ?) {_ALL_TURNS} AND text LIKE 'user: %'"
+    query = f"SELECT count(*) < (SELECT prompts FROM session WHERE id = ?) {_ALL_EPISODES} AND text LIKE 'user: %'"
     for (session,) in db.execute("SELECT id FROM unchecked_session").fetchall():
         if db.execute(query, (session, session)).get:
             read_again(db, str(session))
@@ -380,7 +380,7 @@ def start_over(db: apsw.Connection, session: str, *, signatures: bool) -> None:
         return
     time = "SELECT created_at FROM document WHERE rowid = reached"  # rows get new numbers
     db.execute(f"UPDATE observed SET reached = -coalesce(({time}), 0) WHERE session_id = ? AND reached > 0", (session,))
-    for (row,) in db.execute(f"SELECT rowid {_ALL_TURNS} AND text NOT LIKE '{TITLE}: %'", (session,)).fetchall():
+    for (row,) in db.execute(f"SELECT rowid {_ALL_EPISODES} AND text NOT LIKE '{TITLE}: %'", (session,)).fetchall():
         documents.remove(db, int(str(row)), signatures=signatures)
     _delete_work(db, session, f"outcome <> '{calls.FORGOTTEN}'", f"summary <> '{PURGED_SUMMARY}'")
     db.execute("DELETE FROM node WHERE session_id = ?", (session,))
@@ -433,27 +433,27 @@ def count_failed_reply(db: apsw.Connection, session: str) -> int:
 
 def episodes(db: apsw.Connection, session: str, after: int, most: int) -> list[Episode]:
     """The first `most` episodes of a session after a row, oldest first, without forgotten ones."""
-    sql = f"SELECT rowid, id, text, project, created_at {_TURNS} AND +rowid > ? ORDER BY rowid LIMIT ?"
+    sql = f"SELECT rowid, id, text, project, created_at {_EPISODES} AND +rowid > ? ORDER BY rowid LIMIT ?"
     return fetch_dicts(db, sql, (session, after, most))
 
 
 def unobserved(db: apsw.Connection, session: str, after: int) -> tuple[int, int]:
     """The number of a session's episodes after a row, and of their characters."""
-    query = f"SELECT count(*), coalesce(sum(length(text)), 0) {_TURNS} AND +rowid > ?"
+    query = f"SELECT count(*), coalesce(sum(length(text)), 0) {_EPISODES} AND +rowid > ?"
     ((count, characters),) = db.execute(query, (session, after))
     return count, characters
 
 
 def by_time(db: apsw.Connection, session: str, most: int = ALL) -> list[Episode]:
-    """The first `most` turns of a session by their time, without titles."""
-    where = f"{_TURNS} AND text NOT LIKE '{TITLE}: %' ORDER BY created_at, rowid LIMIT ?"
+    """The first `most` episodes of a session by their time, without titles."""
+    where = f"{_EPISODES} AND text NOT LIKE '{TITLE}: %' ORDER BY created_at, rowid LIMIT ?"
     return fetch_dicts(db, f"SELECT rowid, id, text, project, created_at {where}", (session, most))
 
 
 def with_episode(db: apsw.Connection, fingerprint: str, other: str) -> list[str]:
-    """The first sessions with a turn of this fingerprint, without a certain other."""
-    turns = "fingerprint = ? AND session_id NOT IN ('', ?) AND forgotten_at IS NULL AND +rowid BETWEEN ? AND ?"
-    query = f"SELECT DISTINCT session_id FROM document WHERE {turns} LIMIT 20"
+    """The first sessions with an episode of this fingerprint, without a certain other."""
+    episodes = "fingerprint = ? AND session_id NOT IN ('', ?) AND forgotten_at IS NULL AND +rowid BETWEEN ? AND ?"
+    query = f"SELECT DISTINCT session_id FROM document WHERE {episodes} LIMIT 20"
     return [str(session) for (session,) in db.execute(query, (fingerprint, other, *row_range("episodes")))]
 
 
@@ -463,13 +463,13 @@ def leave_prompts(db: apsw.Connection, session: str, count: int) -> None:
 
 
 def last_row(db: apsw.Connection, session: str, until: int) -> int:
-    """The row of a session's last turn up to a time; 0 if there is none."""
-    return int(db.execute(f"SELECT max(rowid) {_ALL_TURNS} AND created_at <= ?", (session, until)).get or 0)
+    """The row of a session's last episode up to a time; 0 if there is none."""
+    return int(db.execute(f"SELECT max(rowid) {_ALL_EPISODES} AND created_at <= ?", (session, until)).get or 0)
 
 
 def first_episode_at(db: apsw.Connection, session: str, without: Iterable[str]) -> int | None:
-    """The time of the first turn of a session, without titles and the turns with these ids; None if it has no other."""
-    query = f"SELECT min(created_at) {_ALL_TURNS} AND id NOT IN (SELECT value FROM json_each(?))"
+    """The time of a session's first episode other than titles and those with these ids; None if it has no other."""
+    query = f"SELECT min(created_at) {_ALL_EPISODES} AND id NOT IN (SELECT value FROM json_each(?))"
     query += f" AND text NOT LIKE '{TITLE}: %'"
     at = db.execute(query, (session, json_text.dumps(list(without)))).get
     return None if at is None else int(at)
@@ -478,11 +478,11 @@ def first_episode_at(db: apsw.Connection, session: str, without: Iterable[str]) 
 _KNOWN = f"SELECT * FROM session WHERE updated_at <> {FORGOTTEN}"
 _OF_USER = "kind NOT IN ('subagent', 'review')"
 # The partial index on the session needs the second condition; +rowid keeps the planner from walking all episodes.
-_ALL_TURNS = (
+_ALL_EPISODES = (
     "FROM document WHERE session_id = ? AND session_id <> '' AND forgotten_at IS NULL"
     " AND +rowid BETWEEN {} AND {}".format(*row_range("episodes"))
 )
-_TURNS = f"{_ALL_TURNS} AND {LIVE_EPISODE}"
+_EPISODES = f"{_ALL_EPISODES} AND {LIVE_EPISODE}"
 
 
 def _session(**columns: Any) -> Session:

@@ -1,8 +1,8 @@
-"""Ingesting a session: every message becomes an episode that can be found later. Hot path.
+"""Reads the new part of a session piece by piece and archives it (see `memory.archive`). Hot path.
 
-The new part of a transcript is read in pieces. A piece is parsed, redacted and embedded while nothing is
-locked. Its episodes and the offset after it are stored in one transaction, unless another process has advanced the
-offset meanwhile: then reading begins again at the new offset. A kill loses and doubles nothing.
+A piece is parsed, redacted and embedded while nothing is locked. Its episodes and the offset after it are stored in one
+transaction, unless another process has advanced the offset meanwhile: then reading begins again at the new offset. So a
+kill at any time loses nothing and stores nothing twice.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def ingest_file(db: apsw.Connection, path: str, origin: Origin, limits: Limits |
 
 
 def ingest_running(db: apsw.Connection, path: str, origin: Origin, limits: Limits) -> Ingested:
-    """As `ingest_file`, for a running session. What other sessions have, too, goes to the first that said it."""
+    """As `ingest_file`, for a running session. Then `owners.settle` decides whose the shared episodes are."""
     ingested = ingest_file(db, path, origin, limits)
     if ingested.shared:
         from memory.archive.owners import settle
@@ -229,7 +229,7 @@ class _Reader:
         self._skipped: Entry | None = None
         # of a transcript that goes on in this file since the user went back
         self.parts_before: list[str] = []  # its files before this, the oldest first
-        self._left = ("", 0)  # the file that the user went back to, and how far it was kept
+        self._went_back_to = ("", 0)  # one of them, and the offset up to which it counts
 
     def continued_from(self, position: Position | None) -> tuple[int, str]:
         """The offset and the carry (JSON) of a stored position.
@@ -242,24 +242,24 @@ class _Reader:
                 return offset, carry
         offset = 0
         if continued := self._client.continued(self.path, self._read.read(PIECE_BYTES, 0)):
-            session, left, end = continued
+            session, name, end = continued
             names = {_end_of_name(path): path for path in _transcripts_of(session, self.path, self._client, "*")}
             offset, self._skipped = _first_entry(self._read, self._client)
             self._skipped.at = 0
-            self.parts_before = [names[name] for name in sorted(names) if name < _end_of_name(self.path)]
-            self._left = (names.get(left, ""), end)
+            self.parts_before = [names[other] for other in sorted(names) if other < _end_of_name(self.path)]
+            self._went_back_to = (names.get(name, ""), end)
         elif self._client.copied_types:
             offset, self._skipped = _end_of_copies(self._read, self.path, self._client)
         return offset, ""
 
     def first_taken_back(self) -> Entry | None:
-        """The rewind to before the first prompt that this file does not continue; None if that is unknown."""
-        path, offset = self._left
+        """The rewind to before the first prompt that this file leaves out; None if that is unknown."""
+        path, offset = self._went_back_to
         try:
-            with sources.open_source(path) as left:
-                for line, end in content.lines_from(left, offset):
+            with sources.open_source(path) as earlier:
+                for line, end in content.lines_from(earlier, offset):
                     head = next(iter(clients.entries_of(self._client, content.parsed(line) or {})), None)
-                    following = (later for later, _ in content.read_lines(left, end, PIECE_BYTES)[:20])
+                    following = (later for later, _ in content.read_lines(earlier, end, PIECE_BYTES)[:20])
                     if head and head.kind == "prompt" and self._typed(head, following):
                         return Entry("rollback", rewound_to=head.id)
         except (OSError, ValueError):
