@@ -70,8 +70,8 @@ class Ranking:
 
         `vector` is b"" for a search by words only.
         """
-        fetched = source.candidates(terms, vector, filters, most_by_words, most_by_meaning)
-        candidates = {candidate["rowid"]: candidate for candidate in fetched}
+        found = source.candidates(terms, vector, filters, most_by_words, most_by_meaning)
+        candidates = {row["rowid"]: row for row in found}
         size = source.size()  # a cluster knows it only after the search
         smallness = SMALL_STORE / (size + SMALL_STORE)
         half = half_bm25(len(terms), size)
@@ -219,7 +219,8 @@ def raise_conclusions(ranked: Sequence[Ranked]) -> list[Ranked]:
             if earlier and (of_work or earlier.traits["stage"] == "question") and own.score >= 0.8 * earlier.score
         ]  # fmt: skip
         best = max([own.score, *concluded])
-        raised.append((best, row if of_work or best > own.score else 0, own))  # 0: it keeps its place among equals
+        tie_break = row if of_work or best > own.score else 0  # 0: it keeps its place among equals
+        raised.append((best, tie_break, own))
     raised.sort(key=lambda entry: (-entry[0], -entry[1]))
     for score, _, own in raised:
         own.score = score

@@ -47,7 +47,7 @@ class CallDraft:
         self.given = ""  # its input
         self.returned = ""  # its output
         self.outcome = ""  # ok, failed, running, stopped; "" if unknown
-        self.error = ""  # why it failed; of a call that goes on its process
+        self.error = ""  # why it failed; of a running call, its process
         self.given_names: list[tuple[str, bool]] = []
         self.returned_names: list[tuple[str, bool]] = []
         self.first_line = 0

@@ -227,9 +227,8 @@ class _Reader:
         self._admission = _admission(origin, read)
         # the first entry, if the reading begins behind it; its time is that of the fork
         self._skipped: Entry | None = None
-        # of a transcript that goes on in this file since the user went back
-        self.parts_before: list[str] = []  # its files before this, the oldest first
-        self._went_back_to = ("", 0)  # one of them, and the offset up to which it counts
+        self.parts_before: list[str] = []  # the earlier files of a transcript that rewinds split, the oldest first
+        self._went_back_to = ("", 0)  # the one to which the user went back, and the offset up to which it counts
 
     def continued_from(self, position: Position | None) -> tuple[int, str]:
         """The offset and the carry (JSON) of a stored position.
