@@ -223,10 +223,11 @@ def observe(
     command: Annotated[str, Option(metavar="CMD", help="Runs the model (default: model.command)")] = "",
 ) -> Answer:
     """Have a model record facts worth remembering from a session."""
-    from session import observe_job
+    from session import known_sessions, observe_job
 
     if bool(transcript) == bool(session):
         raise wrong_usage("name either a transcript or a session", "give TRANSCRIPT, or --session ID")
+    session = session and known_sessions.resolve(sqlite.open_or_empty(), session)
     session_id = observe_job.session_name(transcript_files.look_at(transcript)[1] if transcript else session)
     settings = config.load()
     model = model_from_config(settings, command)

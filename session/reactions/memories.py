@@ -1,7 +1,7 @@
 """Memories for a session that starts, once, and for a file that an agent begins to edit, once for each file or scope
 (ADR-0204, changes 1 and 4). Hot path.
 
-At a start, the memories are those that match `inject.query`; if none has a word of it, the pinned or the newest ones.
+At a start, the memories are those with a word of `inject.query`, then the newest ones; pinned ones come first.
 What the project's last sessions left comes before them, and each matching file of knowledge is a line after them. At an
 edit, the query is that of the folder in the settings table `[scopes]`; for any other file, the memories are those that
 name it, else the package or another folder around it.
@@ -58,8 +58,8 @@ def at_start(event: HookEvent, session: Session, *, query: str = "", project: st
         return Reaction(FAILED, about=about)
     files = [hit for hit in hits if hit["collection"] == "knowledge" and hit["path"]]
     memories = [hit for hit in hits if hit not in files]
-    if not (memories or asked or state.is_gateway):
-        memories = session.store.read("memories", lambda db: of_project(db, project), [])
+    if not (asked or state.is_gateway):
+        memories += session.store.read("memories", lambda db: of_project(db, project), [])
     folder = folder_of(session.folder(event["cwd"]))
 
     def read_lines(db: apsw.Connection) -> list[str]:

@@ -81,6 +81,15 @@ def test_without_a_common_word_the_pinned_or_the_newest(run: Run) -> None:
     assert not inject(run, "--role", "gateway", session="s3")["injected"], "nothing but its own topics"
 
 
+def test_after_those_with_a_word_of_the_query_come_the_newest(run: Run) -> None:
+    run("memory", "write", "the tide gauge is read at noon", env={"JOELCLAW_NOW_MS": str(NOW_MS)})
+    run("memory", "write", "Joe is active in the harbour's council", env={"JOELCLAW_NOW_MS": str(NOW_MS - 1000)})
+    lines = run("inject", "memory", "--session", "s").result["content"].splitlines()
+    assert [line.partition("] ")[2] for line in lines if line[:1].isdigit()] == [
+        "Joe is active in the harbour's council", "the tide gauge is read at noon",
+    ]  # fmt: skip
+
+
 def test_a_start_without_memories_is_an_event(run: Run) -> None:
     result = inject(run)
     assert (result["injected"], result["reason"], result["result_count"]) == (False, "no-results", 0)
