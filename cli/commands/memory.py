@@ -212,7 +212,11 @@ def _bring_back_session(session: str) -> Answer:
     db, about = open_writing()
     with state_lock(session):
         bring_back_state(session)  # first: if this is killed, the session is still forgotten, and can be brought back
-        result = curate.undo_forget_session(db, session, **about)
+        try:
+            result = curate.undo_forget_session(db, session, **about)
+        except Failure:  # it was purged: nothing of it may be kept
+            hide_state(session)
+            raise
     return Answer(result, [step(f"joelclaw memory forget --session {quoted(session)}", "undo this")])
 
 

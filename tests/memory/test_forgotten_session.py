@@ -236,8 +236,9 @@ def test_a_fork_does_not_bring_back_copies_of_it(
     assert not any(found_by(home).values()) and "late merlin" not in run("recall", "--raw", "late merlin turn").out
 
 
-def test_an_archive_names_a_purged_session(run: Run, transcript: Transcript) -> None:
+def test_an_archive_names_a_purged_session(run: Run, home: Path, transcript: Transcript) -> None:
     run("memory", "purge", "--session", SESSION, "--yes")
     assert run("memory", "archive", str(transcript.path)).result["forgotten"] == 1
     refused = run("memory", "forget", "--undo", SESSION, ok=False).json
     assert refused["error"]["code"] == "MEMORY_PURGED" and "--again" in refused["fix"]
+    assert [path.name for path in home.glob("sessions/*.json*")] == [f"{SESSION}.json.forgotten"], "nothing may be kept"
