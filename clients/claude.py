@@ -191,7 +191,7 @@ def _queued_entries(line: dict[str, Any], at: int | None) -> list[Entry]:
 
 
 def _is_of_user(line: dict[str, Any]) -> bool:
-    """Whether a user's message comes from a person, as far as the client records where it came from."""
+    """Whether a user's message comes from a person, as far as the client records its origin."""
     kind = as_object(line.get("origin")).get("kind") or as_text(line.get("origin"))
     return kind in ("", "human", "user") and line.get("promptSource") != "system"
 

@@ -282,7 +282,7 @@ def _command(given: dict[str, Any]) -> str:
 
 
 def _is_element(text: str) -> bool:
-    """Whether a text is one element as a whole: `<skill>…</skill>`."""
+    """Whether a text is a single element: `<skill>…</skill>`."""
     name = "".join(text[1:].partition(">")[0].split()[:1])
     return text.startswith("<") and name.replace("-", "_").isidentifier() and text.endswith(f"</{name}>")
 

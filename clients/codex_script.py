@@ -203,7 +203,7 @@ class _Reader:
 
 
 def _joined(parts: list[Any], separator: Any) -> str | None:
-    """Texts and numbers as one text; None if any is unknown."""
+    """Texts and numbers, joined to a text; None if any is unknown."""
     is_known = all(isinstance(part, (str, int)) for part in (separator, *parts))
     return str(separator).join(map(str, parts)) if is_known else None
 

@@ -130,7 +130,7 @@ def _without_images(line: bytes) -> bytes:
 
 
 def as_object(value: object, *names: str) -> dict[str, Any]:
-    """`value`, or what is in it under a path of names, if it is a JSON object, else {}."""
+    """`value`, or its part under a path of names, if that is a JSON object, else {}."""
     for name in names:
         value = value.get(name) if isinstance(value, dict) else None
     return value if isinstance(value, dict) else {}

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     Origin = Literal["", "teammate", "subagent", "client", "user"]
     """Who wrote a note: an agent that works with this one, an agent that works for it, or the client. "": an extension,
-    so that the note is not archived. A title is the client's or the user's."""
+    so that the note is not archived. A title is by the client or the user."""
 
     SessionKind = Literal["", "fork", "subagent", "review"]
 
@@ -135,7 +135,7 @@ class Hunk:
 
 
 def in_envelope(entries: list[Entry], line: dict[str, Any], at: int | None, *, client: str = "") -> list[Entry]:
-    """As `with_node`, for a line of Claude Code's form: it names its session, its folder, and where it was copied."""
+    """As `with_node`, for a line of Claude Code's form: it names its session, its folder and the session it is from."""
     entries = with_node(entries, at, line.get("uuid"), line.get("parentUuid"), client=client)
     head = entries[0]
     head.session, head.folder = as_text(line.get("sessionId")), as_text(line.get("cwd"))

@@ -64,6 +64,8 @@ def fork_of(db: apsw.Connection, identifier: str) -> tuple[str, int] | None:
 
 def note_fork(db: apsw.Connection, identifier: str, parent: str) -> None:
     """Note that a session was forked from another, unless it has a parent that is not that of the other, too."""
+    if identifier in ancestors(db, parent):
+        return
     above = "parent = '' OR (kind = 'fork' AND parent = (SELECT parent FROM session WHERE id = ?1))"
     db.execute(f"UPDATE session SET parent = ?1, kind = 'fork' WHERE id = ?2 AND ({above})", (parent, identifier))
 

@@ -36,6 +36,7 @@ def settle(db: apsw.Connection, shared: Sequence[Shared], *, vectors: bool, is_l
         contexts[identifier, claiming] = context
     with sqlite.transaction(db):
         signatures = vectors and documents.has_signatures(db)
+        _note_whole_copies(db, shared if is_live else ())
         for group in dict.fromkeys(map(frozenset, holders.values())):
             owner = _first_holder(db, group, holders, is_live=is_live)
             for identifier in [name for name, claimants in holders.items() if owner and claimants == group]:
@@ -51,7 +52,6 @@ def settle(db: apsw.Connection, shared: Sequence[Shared], *, vectors: bool, is_l
                     _note_copies(db, session, owner)
                 documents.renew_segments(db, session)
                 branches.mark_abandoned(db, session)
-        _note_whole_copies(db, shared if is_live else ())
         for session in again:
             sessions.read_again(db, session)
     return sorted(again)

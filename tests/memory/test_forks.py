@@ -119,6 +119,23 @@ def test_a_fork_of_a_fork(
     assert relations[1:] == [("fork", PARENT), ("fork", CHILD)]
 
 
+def test_a_running_fork_of_a_running_fork(run: Run, tmp_path: Path) -> None:
+    def hook(transcript: Transcript, session: str) -> None:
+        about = {"session_id": session, "transcript_path": str(transcript.path), "cwd": CWD}
+        run("hook", "claude", stdin=json.dumps({"hook_event_name": "Stop", **about}))
+
+    parent = spoken(tmp_path, "kestrel")
+    hook(parent, PARENT)
+    child = fork(parent, CHILD, marked=False)
+    hook(child, CHILD)
+    parent.count += 500
+    parent.user("what about the curlew?")
+    hook(parent, PARENT)
+    hook(fork(child, GRANDCHILD, marked=False), GRANDCHILD)
+    assert {session: len(texts) for session, texts in turns(run).items()} == {PARENT: 3, CHILD: 2, GRANDCHILD: 2}
+    assert [row["parent"] for row in sessions(run)] == ["", PARENT, CHILD]
+
+
 def test_lines_that_name_another_session_belong_to_that_one(run: Run, tmp_path: Path) -> None:
     parent = spoken(tmp_path, "kestrel")
     resumed = tmp_path / "resumed" / f"{CHILD}.jsonl"
