@@ -27,8 +27,8 @@ ERRORS = {
         "nothing was changed; restore a backup, or move it away (mv {where} {where}.damaged) and import an export",
     ),
     "STORE_FOREIGN": ("{where} is another program's database", "move it away, or set JOELCLAW_HOME to another folder"),
-    "STORE_FULL": (FULL, "free some space and try again; nothing was written"),
-    "STORE_IO": ("{where}: {why}", "check the disk's free space and health; nothing was written"),
+    "STORE_FULL": (FULL, "free some space and try again"),
+    "STORE_IO": ("{where}: {why}", "check the disk's free space and health"),
     "STORE_READ_ONLY": ("{where} cannot be written: {why}", OTHER_HOME),
     "STORE_UNREADABLE": ("{where}: {why}", OTHER_HOME),
 }
