@@ -53,7 +53,7 @@ def drive(run: Run, prompts: list[str]) -> None:
         port = free.getsockname()[1]
     configure(run, port)
     has_gateway = run.mode in ("gateway", "compact")
-    name = "run-1"
+    name = f"run-{run.out.name}"  # another run in the same home is another session
     key = f"agent:main:{name}"
     where = ["--session-key", key] if has_gateway else ["--local", "--session-id", name]
     gateway = Child(run, [run.command, "gateway", "run", "--port", port]) if has_gateway else None
