@@ -48,15 +48,12 @@ def sessions_with_timers() -> list[str]:
     return [os.path.join(states.states_folder(), name + states.SUFFIX) for name in names]
 
 
-def remove_state(session_id: str) -> bool:
-    """Delete a session's state, readable or not, and its lock files; returns whether there was a state."""
-    if not states.has_state(session_id):
-        return False
+def remove_state(session_id: str) -> None:
+    """Delete a session's state, readable or not, and its lock files."""
     with states.state_lock(session_id):
         with suppress(FileNotFoundError):  # another process has removed it
             os.unlink(states.state_path(session_id))
         _remove_locks(session_id)
-    return True
 
 
 def hide_state(session_id: str) -> None:
