@@ -95,6 +95,7 @@ class Purge:
             "to": clock.iso(max(self._selection.times, default=None)),
             "projects": self._selection.projects[:most],
             "namedOnly": sorted(self._sweep.named_only),
+            "bytes": self._selection.bytes + self._sweep.bytes,
             "cluster": cluster,
             "notTouched": [*old_homes, *transcripts[:most]],
             "notSearched": NOT_SEARCHED[kind],
@@ -148,6 +149,7 @@ class _Sweep:
         self.files_deleted: set[str] = set()
         self.named_only: set[str] = set()
         self.log_sections = 0
+        self.bytes = 0  # of the deleted files and sections
         logs = set(glob(os.path.join(escape(os.path.dirname(daily_log.log_path(clock.now_ms(), config))), "*.md")))
         with reported("PURGE", files.home()):
             for path in logs:
@@ -179,6 +181,7 @@ class _Sweep:
             self.named_only.add(name)
         else:  # a file that was set aside, a leftover of a killed writer
             self.files_deleted.add(name)
+            self.bytes += os.lstat(path).st_size
             if not self._dry:
                 files.remove(path)
 
@@ -193,6 +196,7 @@ class _Sweep:
             return False
         if session in self._sessions or is_old or quotes:
             self.states.add(session)
+            self.bytes += len(text.encode())
             if not self._dry:
                 remove_state(session)
         return True
@@ -202,6 +206,7 @@ class _Sweep:
             text = file.read().decode("utf-8", "replace")
             kept, removed = self._without_sections(text, os.path.basename(path))
             self.log_sections += removed
+            self.bytes += len(text.encode()) - len(kept.encode())
             if not removed or self._dry:
                 return
             if kept.strip():

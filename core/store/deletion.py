@@ -66,6 +66,8 @@ class Selection:
     """Sessions of the documents and calls."""
     times: list[int]
     """Of all rows, in ms since the epoch."""
+    bytes: int
+    """Of the texts in all rows."""
     projects: list[str]
     """Of all rows."""
 
@@ -104,18 +106,21 @@ def quotable(texts: Iterable[str]) -> tuple[str, ...]:
 def select(db: apsw.Connection, criteria: Criteria) -> Selection:
     """Find the rows to purge."""
     db.create_scalar_function("holds", criteria.holds, -1)
+    db.create_scalar_function("bytes", lambda *texts: sum(len(str(text).encode()) for text in texts if text), -1)
     found: dict[str, list[tuple[Any, ...]]] = {}
     times: list[int] = []
+    size = 0
     for name, kind in KINDS.items():
         where, values = _condition(db, kind, name, criteria)
-        query = f"SELECT {kind.at}, {kind.keys} FROM {kind.table} WHERE ({where}) AND NOT ({kind.kept})"
-        dated = list(db.execute(query, values))
-        found[name] = [row[1:] for row in dated]
+        columns = f"{kind.at}, bytes({kind.texts}), {kind.keys}"
+        dated = list(db.execute(f"SELECT {columns} FROM {kind.table} WHERE ({where}) AND NOT ({kind.kept})", values))
+        found[name] = [row[2:] for row in dated]
+        size += sum(row[1] for row in dated) if kind.session else 0  # other rows repeat the texts
         times += [row[0] for row in dated if row[0] and row[0] > 0]
     rows = json_text.dumps([key[0] for key in found["memories"]])
     about = list(db.execute(f"SELECT id, session_id FROM document WHERE rowid IN {LISTED}", (rows,)))
     touched = {session for _, session in about if session} | {session for session, _ in found["toolCalls"]}
-    selection = Selection(found, [str(identifier) for identifier, _ in about], [], touched, times, [])
+    selection = Selection(found, [str(identifier) for identifier, _ in about], [], touched, times, size, [])
     handed_out = f"EXISTS (SELECT 1 FROM json_each(memories) WHERE value IN {LISTED})"
     given = db.execute(f"SELECT id FROM injection WHERE {handed_out}", (json_text.dumps(selection.ids),))
     found["injectedTexts"] = sorted({*found["injectedTexts"], *given})

@@ -109,6 +109,16 @@ def test_a_purged_text_leaves_no_byte_in_any_case_or_form(run: Run, filled: Path
     assert remaining(filled, CALLED, PLANNED), "what does not hold it stays"
 
 
+def test_it_counts_the_bytes_that_it_deletes(run: Run, home: Path) -> None:
+    text = f"the {SAID} is painted green every spring"
+    mine = run("memory", "write", text).result["id"]
+    for number in range(20):
+        run("memory", "write", f"{KEPT} {number}")
+    looked = run("memory", "purge", mine, "--dry-run").result
+    assert len(text) <= looked["bytes"] < 1_000 and looked["from"] == looked["to"] is not None
+    assert run("memory", "purge", mine, "--yes").result["bytes"] >= len(text)
+
+
 def test_everything_before_a_day(run: Run, filled: Path) -> None:
     listed = run("memory", "forget", "--purge", "--before", "2999-01-01", "--dry-run").result
     assert listed["memories"] >= 4 and not listed["purged"]
