@@ -64,6 +64,14 @@ def test_a_hook_takes_a_payload_of_forty_megabytes(home: Path) -> None:
     assert [event["error"] for event in events] == ["TooLongError: stdin holds more than 32 MB"]
 
 
+def test_a_text_that_is_too_long_is_read_to_its_end(home: Path) -> None:
+    command = [JOELCLAW, "memory", "write", "-"]
+    writer = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=clean_environment(home))
+    writer.stdin.write(b"tide " * 1_600_000)  # without EPIPE
+    out, _ = writer.communicate(timeout=PATIENCE_S)
+    assert writer.returncode and not json.loads(out)["ok"]
+
+
 def test_the_end_or_a_silent_pipe_ends_the_reading(feed: Feed) -> None:
     feed([b"no object", b""])
     assert stdin.read_object(1000) == b"no object"
