@@ -226,10 +226,10 @@ def _checks_work(step: Step) -> bool:
 
 
 def _joined(ranges: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Ranges in their order in the file; those less than 16 lines apart are joined."""
+    """Ranges less than 16 lines apart are joined; the last edited comes first."""
     joined: list[tuple[int, int]] = []
     for first, last in sorted(ranges):
         if joined and first <= joined[-1][1] + 15:
             first, last = joined[-1][0], max(last, joined.pop()[1])
         joined.append((first, last))
-    return joined
+    return sorted(joined, key=lambda part: [part[0] <= first <= part[1] for first, _ in ranges].index(True))

@@ -270,6 +270,14 @@ def test_a_session_with_one_call_gets_the_same_note(run: Run, tmp_path: Path) ->
     ]  # fmt: skip
 
 
+def test_of_many_edited_ranges_the_last_edited_are_shown(run: Run, tmp_path: Path) -> None:
+    transcript = Transcript(tmp_path / f"{SESSION}.jsonl")
+    transcript.user(TASK)
+    for number, first in enumerate([500, 45, 90, 60, 300, 700, 75]):  # the last joins what is around it
+        edited(transcript, f"e{number}", first=first, lines=["-        pass", "+        delay = first_delay"])
+    assert "**Edited, not run since:** tide_import.py:45-90,700,300,…" in compacted(run, transcript.path)
+
+
 def note_of_a_talk(run: Run, folder: Path, *prompts: str) -> str:
     """The note after a compaction of a session in which the user only talked."""
     transcript = Transcript(folder / f"{SESSION}.jsonl")
