@@ -13,7 +13,6 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from tempfile import TemporaryFile
 from typing import Literal
 
 from core.config import Config
@@ -93,6 +92,8 @@ def run_command(
     Then all that it started and that stayed in its group gets SIGTERM, and 3 s later SIGKILL. It need not read `data`
     on its stdin. `guarded`: it is killed when we end, however that happens.
     """
+    from tempfile import TemporaryFile
+
     if not words or not find_program(words[0]):
         return Ended(None, f"No such file: {words[:1]}".encode(), "not-started")
     alive_reader, alive_writer = os.pipe()

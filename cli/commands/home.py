@@ -13,7 +13,6 @@ from core.errors import FAILED, Failure
 from core.store import deletion, folders, sqlite
 from memory.write import clean_name
 from otel import log
-from session import backup as backups
 from session.known_states import expire_states
 
 app = typer.Typer()
@@ -162,6 +161,8 @@ def backup(
     force: Annotated[bool, Option("--force", help="Overwrite an existing file")] = False,
 ) -> Answer:
     """Copy memory, sessions and settings into one file."""
+    from session import backup as backups  # loads readers of tar and gzip
+
     result = backups.write(file, force=force)
     del result["members"], result["format"]
     return Answer(result)
@@ -175,5 +176,7 @@ def restore(
     verify_only: Annotated[bool, Option("--verify-only", help="Only report whether it is intact")] = False,
 ) -> Answer:
     """Verify a backup, and replace the home with it."""
+    from session import backup as backups
+
     folder = os.path.expanduser(into) or files.home()
     return Answer(backups.restore(file, folder, force=force, verify_only=verify_only))

@@ -7,7 +7,6 @@ import re
 import shlex
 import shutil
 from collections.abc import Iterator
-from importlib import resources
 from typing import Any, NamedTuple
 
 from clients.content import as_object
@@ -237,4 +236,6 @@ def _hooks_of(group: Any) -> list[Any]:
 
 
 def _packaged(name: str) -> str:
+    from importlib import resources
+
     return (resources.files("clients") / name).read_text(encoding="utf-8")

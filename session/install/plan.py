@@ -11,7 +11,6 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from glob import escape, glob
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -339,6 +338,8 @@ def _write_failure(path: str, error: OSError) -> Failure:
 
 
 def _fingerprint(text: str | None) -> str:
+    from hashlib import sha256  # loads OpenSSL
+
     return "" if text is None else sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
 
 

@@ -6,7 +6,6 @@ JSON may have comments and be written as loosely as JSON5 allows, whichever clie
 import ast
 import json
 import re
-import tomllib
 from difflib import SequenceMatcher
 from typing import Any, NamedTuple
 
@@ -43,6 +42,8 @@ class Node(NamedTuple):
 def parsed(text: str, *, is_toml: bool = False) -> Any:
     """The value of a JSON or TOML text; `{}` for a blank text. Raises Malformed."""
     if is_toml:
+        import tomllib
+
         try:
             return tomllib.loads(text)
         except (tomllib.TOMLDecodeError, RecursionError) as error:
