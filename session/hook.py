@@ -34,6 +34,9 @@ if TYPE_CHECKING:
     from core.records import Event
     from session.session import ContextUsage
 
+WAITING_BYTES = 256 * 1024  # of new transcript: after a tool, less than this waits for the end of the turn
+UNSAID_BYTES = 16 * 1024  # of new transcript without a message: at a prompt, less than this waits
+
 
 class Hook:
     """One call of `joelclaw hook AGENT [EVENT]`, which began at `began` (`time.monotonic()`).
@@ -174,7 +177,7 @@ class Hook:
                 return
             from core.store import sources
 
-            if not sources.existing(event["transcript"]):
+            if not sources.existing(event["transcript"]) or (not is_excluded and _can_wait(event, session)):
                 return
         session.entries = session.store.write(
             "archive", lambda db: self._ingest(db, event, session, is_excluded=is_excluded), items
@@ -195,11 +198,11 @@ class Hook:
                 leave_out_abandoned(session, db, event["messages"] if event["kind"] == "prompt" else ())
             return items
         # An event that the client waits for reads only a piece of a long transcript; the next event goes on there.
-        # After a tool, less than a piece waits for the end of the turn.
-        can_wait = event["kind"] == "tool" and client.reports_compactions and not client.logs_compactions
         deadline = self._began + 0.6 * self._seconds()
-        limits = Limits(deadline=deadline, may_wait=can_wait, is_short=_client_waits(event, session))
+        limits = Limits(deadline=deadline, is_short=_client_waits(event, session))
         ingested = ingest.ingest_running(db, event["transcript"], origin, limits)
+        if event["kind"] in TURN_KINDS:
+            session.state.archived_to = ingested.end
         if ingested.is_rewound:
             leave_out_abandoned(session, db)
         self._archived_bytes = ingested.bytes
@@ -312,6 +315,27 @@ def _client_waits(event: HookEvent, session: Session) -> bool:
     if event["kind"] == "before_compaction":
         return clients.by_name(session.agent).takes_summary or session.config.get_bool("compaction.notify_on_start")
     return event["kind"] not in ("turn", "end")
+
+
+def _can_wait(event: HookEvent, session: Session) -> bool:
+    """Whether the new lines of a transcript can wait for the end of the turn: then the store need not be opened.
+
+    At a prompt these are lines without a message; after a tool any, unless they may record a compaction.
+    """
+    from core.store.sources import open_source
+
+    client, end = clients.by_name(session.agent), session.state.archived_to
+    waits_after_tool = event["kind"] == "tool" and client.reports_compactions and not client.logs_compactions
+    if event["kind"] != "prompt" and not waits_after_tool:
+        return False
+    try:
+        with open_source(event["transcript"]) as source:
+            size = source.size() - end
+            if not 0 <= size < (WAITING_BYTES if waits_after_tool else UNSAID_BYTES):
+                return False
+            return waits_after_tool or not any(mark in source.read(size, end) for mark in client.said_marks)
+    except (OSError, ValueError):  # reading it for the archive reports that
+        return False
 
 
 def _usage(event: HookEvent, session: Session) -> ContextUsage:

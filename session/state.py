@@ -132,6 +132,7 @@ _FIELDS: dict[str, Any] = {
     "signpost": {"text": 10_000, "memoryIds": (HITS_KEPT, 80)},
     "idleTimer": {"scheduledAt": int, "dueAt": int, "ratio": float, "cwd": PATH_CHARS, "transcript": PATH_CHARS},
     "turnBeganAt": float,
+    "archivedTo": int,
     "counts": dict.fromkeys(("saves", "flushes", "recalls", "writes", "injections", "userMessages"), int),
     "startedAt": int,
     "updatedAt": int,
@@ -216,6 +217,8 @@ class SessionState:
     signpost: GivenNote | None
     idle_timer: IdleTimer | None
     turn_began_at: int | None
+    archived_to: int
+    """The offset in the transcript up to which a hook has archived it."""
     counts: dict[str, int]
     started_at: int
     updated_at: int

@@ -10,11 +10,12 @@ import os
 
 from core import TYPE_CHECKING, json_text
 from core.files import open_file
-from core.store.sqlite import StoreError, apsw, fetch_dicts, open_unchanged
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
+
+    import apsw
 
     Blocks = Iterator[bytes]
 
@@ -24,6 +25,19 @@ MAX_HEAD_BYTES = 64 * 1024  # of a JSON document, before its messages
 
 class Unreadable(OSError):
     """A source cannot be read; the message is the reason."""
+
+
+class database_read:  # noqa: N801  # reads as a statement
+    """`with database_read():` raises the errors of SQLite as Unreadable. A plain file needs no SQLite."""
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        from core.store.sqlite import StoreError
+
+        if isinstance(error, StoreError):
+            raise Unreadable(str(error)) from None
 
 
 class Source:
@@ -105,11 +119,9 @@ class Events(Source):
         self._db = db
         self._session = session
         query = "SELECT seq, coalesce(event_utf8_bytes, octet_length(event_json)) + 1 FROM transcript_events"
-        try:
+        with database_read():
             db.execute("BEGIN")  # what the client writes meanwhile is not seen
             rows: list[Any] = db.execute(f"{query} WHERE session_id = ? ORDER BY seq", (session,)).fetchall()
-        except StoreError as error:
-            raise Unreadable(str(error)) from None
         self._numbers: list[Any] = [number for number, _ in rows]
         self._begins: list[int] = [0, *accumulate(length for _, length in rows)]  # of the lines, and the end
 
@@ -121,14 +133,12 @@ class Events(Source):
         numbers = self._numbers[first : bisect_left(self._begins, offset + most)] or [None]
         query = "SELECT event_json, event_zstd FROM transcript_events WHERE session_id = ? AND seq BETWEEN ? AND ?"
         lines = bytearray()
-        try:
+        with database_read():
             rows: Any = self._db.execute(f"{query} ORDER BY seq", (self._session, numbers[0], numbers[-1]))
             for place, (text, packed) in enumerate(rows, first):  # a long one is compressed
                 line = text.encode("utf-8", "replace") if packed is None else _decompressor()().decompress(packed)
                 length = self._begins[place + 1] - self._begins[place] - 1
                 lines += line[:length].replace(b"\n", b" ").ljust(length) + b"\n"
-        except StoreError as error:
-            raise Unreadable(str(error)) from None
         begin = offset - self._begins[first]
         return bytes(lines[begin : begin + most])
 
@@ -318,16 +328,17 @@ def _session_lines(database: str, session: str) -> Blocks:
         return
     db = _open_database(database)
     try:
-        db.execute("BEGIN")  # what the client writes meanwhile is not seen
-        yield from _messages_with_parts(db, session)
-    except StoreError as error:
-        raise Unreadable(str(error)) from None
+        with database_read():
+            db.execute("BEGIN")  # what the client writes meanwhile is not seen
+            yield from _messages_with_parts(db, session)
     finally:
         db.close()
 
 
 def _open_database(path: str) -> apsw.Connection:
     from urllib.parse import quote
+
+    from core.store.sqlite import apsw, open_unchanged
 
     # Otherwise SQLite would create a log next to a database in WAL mode.
     if not any(os.path.exists(path + end) for end in ("-wal", "-journal")):
@@ -340,14 +351,12 @@ def _open_database(path: str) -> apsw.Connection:
 
 def _rows(database: str, query: str, *values: str) -> list[tuple[Any, ...]]:
     """The rows of a query. Raises Unreadable."""
-    try:
+    with database_read():
         db = _open_database(database)
         try:
             return db.execute(query, values).fetchall()
         finally:
             db.close()
-    except StoreError as error:
-        raise Unreadable(str(error)) from None
 
 
 def _sessions_query(database: str) -> str:
@@ -377,6 +386,8 @@ _EVENTS = (
 
 def _messages_with_parts(db: apsw.Connection, session: str) -> Blocks:
     """OpenCode: a line about the session, and one for each message, in the form in which it exports them."""
+    from core.store.sqlite import fetch_dicts
+
     row: dict[str, Any] = next(iter(fetch_dicts(db, "SELECT * FROM session WHERE id = ?", (session,))), {})
     folder, parent, title = (row.get(name) for name in ("directory", "parent_id", "title"))
     about = {"id": session, "directory": folder, "path": {"cwd": folder}, "parentID": parent, "title": title}

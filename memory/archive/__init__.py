@@ -43,9 +43,8 @@ class Origin:
 class Limits:
     """How much of a transcript a call reads. By default all of it."""
 
-    __slots__ = ("deadline", "is_short", "may_wait")
+    __slots__ = ("deadline", "is_short")
 
-    def __init__(self, *, deadline: float | None = None, may_wait: bool = False, is_short: bool = False) -> None:
+    def __init__(self, *, deadline: float | None = None, is_short: bool = False) -> None:
         self.deadline = deadline  # `time.monotonic()` after which no further piece is begun; None except in a hook
-        self.may_wait = may_wait  # less than a piece is left to the next call
         self.is_short = is_short  # only a piece is read

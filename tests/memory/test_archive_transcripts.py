@@ -2,17 +2,16 @@
 
 import json
 import subprocess
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
-from claude_transcript import SESSION, Transcript, long
+from claude_transcript import CWD, SESSION, Transcript, long
 from conftest import JOELCLAW, PATIENCE_S, Run, clean_environment
 
 from clients.entries import Entry, call_entry, result_entry
-from core.store import documents, sessions, sqlite
-from memory.archive import Limits, Origin, ingest
+from core.store import documents, sqlite
+from memory.archive import Origin, ingest
 
 
 @pytest.fixture
@@ -211,9 +210,6 @@ class Archive:
     def origin(self, agent: str) -> Origin:
         return Origin(agent, SESSION, "/w/p", now=5, vectors=self.vectors)
 
-    def file(self, path: Path, agent: str = "claude", limits: Limits | None = None) -> ingest.Ingested:
-        return ingest.ingest_file(self.db, str(path), self.origin(agent), limits)
-
     def entries(self, *entries: Entry) -> ingest.Ingested:
         return ingest.ingest_entries(self.db, entries, self.origin("opencode"))
 
@@ -227,18 +223,27 @@ def open_archive(home: Path, monkeypatch: pytest.MonkeyPatch) -> Archive:
     return Archive()
 
 
-def test_a_hook_leaves_new_lines_without_a_message_to_a_later_one(open_archive: Archive, tmp_path: Path) -> None:
-    transcript = long(tmp_path / "long.jsonl", 3)
-    soon = Limits(deadline=time.monotonic() + 60)
-    open_archive.file(transcript.path, limits=soon)
-    position = sessions.transcript_position(open_archive.db, ingest.source_of(str(transcript.path)))
-    with transcript.path.open("a") as file:
-        file.write('{"type":"system","subtype":"stop_hook_summary","userType":"external"}\n')
-    assert open_archive.file(transcript.path, limits=soon).bytes == 0
-    assert sessions.transcript_position(open_archive.db, ingest.source_of(str(transcript.path))) == position
-    transcript.user("and now the tide tables")
-    heard = open_archive.file(transcript.path, limits=soon)
-    assert [entry.text for entry in heard.entries if entry.kind == "prompt"] == ["and now the tide tables"]
+def test_a_hook_leaves_to_the_end_of_the_turn_what_can_wait(run: Run, transcript: Transcript, home: Path) -> None:
+    def archived_to(event: str, **more: Any) -> int:
+        about = {"session_id": SESSION, "transcript_path": str(transcript.path), "cwd": CWD}
+        run("hook", "claude", stdin=json.dumps({"hook_event_name": event, **about, **more}))
+        offset: int = json.loads((home / "sessions" / f"{SESSION}.json").read_text())["archivedTo"]
+        return offset
+
+    transcript.user("where are the gauges?")
+    assert archived_to("PostToolUse", tool_name="Bash", tool_input={"command": "ls"}) == 0
+    end = archived_to("Stop")
+    assert end == transcript.path.stat().st_size
+    transcript.append(b'{"type":"system","subtype":"stop_hook_summary","userType":"external"}\n')
+    assert archived_to("UserPromptSubmit", prompt="go on") == end  # no line has a message
+    interrupted = transcript.user("and now the tide tables")
+    assert archived_to("PostToolUse", tool_name="Bash", tool_input={"command": "ls"}) == end
+    assert archived_to("UserPromptSubmit", prompt="go on") == transcript.path.stat().st_size
+    assert interrupted in exported(run)
+    transcript.path.write_text("")
+    moved = transcript.user("of a shorter file")
+    assert archived_to("PostToolUse", tool_name="Bash", tool_input={"command": "ls"}) == transcript.path.stat().st_size
+    assert moved in exported(run)
 
 
 def test_messages_of_a_client_without_a_file(open_archive: Archive) -> None:
