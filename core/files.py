@@ -59,16 +59,20 @@ def find_no_program_here() -> None:
 
 
 def is_store_lost() -> bool:
-    """Whether the home has session files, but its store is missing or empty; not in the first hour of a new home."""
-    store, folder = os.path.join(home(), STORE), os.path.join(home(), "sessions")
+    """Whether the home has session files and had a store, which is missing or empty now."""
+    store = os.path.join(home(), STORE)
     try:
         if os.path.isfile(store) and os.path.getsize(store):
             return False
-        states = [os.path.join(folder, name) for name in os.listdir(folder) if name.endswith(".json")]
-        is_old = os.path.exists(store + ".lock") or any(os.stat(path).st_mtime < time.time() - 3600 for path in states)
-        return bool(states) and is_old
+        had_store = any(map(os.path.exists, (store + ".lock", store_mark())))
+        return had_store and any(name.endswith(".json") for name in os.listdir(os.path.dirname(store_mark())))
     except OSError:
         return False
+
+
+def store_mark() -> str:
+    """The file that says that the home had a store."""
+    return os.path.join(home(), "sessions", ".stored")
 
 
 def has_switches() -> bool:

@@ -12,7 +12,7 @@ from typer import Argument, Option
 import clients
 from cli import shared
 from cli.input import numbered_lines, open_input, report_unknown_keys
-from cli.output import Answer, is_for_person, quoted, step, write_bytes, wrong_usage
+from cli.output import Answer, is_for_person, quoted, step, template, write_bytes, wrong_usage
 from core import clock, config
 from core.command import model_from_config, model_not_configured
 from core.errors import FAILED, Failure
@@ -120,8 +120,7 @@ def archive_files(paths: list[str], agent: str, *, all: bool, again: bool = Fals
         with sqlite.transaction(writing):
             sessions.read_emptied_again(writing)
     known = KnownFiles(db, agent, now)
-    if again:
-        _admit_again(found, agent)
+    back = _admit_again(found, agent) if again else 0
     states = [(file, None if again else known.of(file)) for file in found]
     new = [file for file, state in states if state is None]
     every = found if all and not agent else None
@@ -140,10 +139,13 @@ def archive_files(paths: list[str], agent: str, *, all: bool, again: bool = Fals
         about = f"none of {result['skippedCount']} files could be archived; {first['path']}: {first['reason']}"
         raise Failure("ARCHIVE_FAILED", about, NAME_TRANSCRIPTS)
     actions, message = [step("joelclaw recall <query>", "find what was said")], ""
-    if result["forgotten"]:
-        message = f"{counted(result['forgotten'], 'session')} forgotten before: --again archives what is named."
-        words = " ".join(["--all"] * all + [quoted(path) for path in paths])
-        actions.append(step(f"joelclaw memory archive --again {words}", message))
+    if again:
+        result["broughtBack"] = back
+        message = f"--again brought back {counted(back, 'forgotten or purged session')}, and all purged texts of the rest"
+    elif result["forgotten"]:
+        message = f"{counted(result['forgotten'], 'session')} forgotten or purged before: --again brings back, too."
+        named = step(f"joelclaw memory archive --again {' '.join(map(quoted, paths))}", message)
+        actions.append(template("joelclaw memory archive --again <session>", message, "its id") if all else named)
     return Answer(result, actions, message=message)
 
 
@@ -160,8 +162,9 @@ def _transcripts_of(name: str) -> list[str]:
     return found
 
 
-def _admit_again(found: Sequence[Any], agent: str) -> None:
-    """Bring back the forgotten sessions that these transcripts belong to."""
+def _admit_again(found: Sequence[Any], agent: str) -> int:
+    """Bring back the forgotten sessions that these transcripts belong to; returns how many they are."""
+    back = 0
     db = sqlite.open_writing(busy_ms=config.load().get_int("store.busy_ms"), durable=True)
     vectors = sqlite.load_vectors(db)
     for file in found:
@@ -171,8 +174,10 @@ def _admit_again(found: Sequence[Any], agent: str) -> None:
             continue
         source = ingest.source_of(file.path)
         with state_lock(session):
+            back += sessions.is_forgotten(db, session)
             bring_back_state(session)
             curate.admit_again(db, session, source, now=clock.now_ms(), vectors=vectors)
+    return back
 
 
 def _archive_new(new: Sequence[Any], known: Any, agent: str, every: Sequence[Any] | None, *, again: bool) -> Any:

@@ -62,6 +62,7 @@ def open_writing(*, busy_ms: int, durable: bool) -> apsw.Connection:
         db.execute("PRAGMA synchronous = " + ("FULL" if durable else "NORMAL"))
         if schema_of(db) != SCHEMA:
             _upgrade(db, where, busy_ms)
+        files.touch_private(files.store_mark())
         return db
     except files.LockTimeout:
         raise Failure("STORE_BUSY", f"{where} is being set up by another process", "try again") from None

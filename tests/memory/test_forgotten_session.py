@@ -141,7 +141,10 @@ def test_it_is_archived_again_when_asked(
     copied.write_bytes(transcript.path.read_bytes())
     run("memory", deleted, "--session", SESSION, *(["--yes"] if deleted == "purge" else []))
     argument = {"file": str(transcript.path), "session": SESSION, "prefix": SESSION[:6], "all": "--all"}[by]
-    run("memory", "archive", argument, "--again", env={"CLAUDE_CONFIG_DIR": str(tmp_path / "claude")})
+    clients = {"CLAUDE_CONFIG_DIR": str(tmp_path / "claude")}
+    (offered,) = run("memory", "archive", "--all", env=clients).json["next_actions"][1:]
+    assert offered["command"] == "joelclaw memory archive --again <session>" and not any(found_by(home).values())
+    assert run("memory", "archive", argument, "--again", env=clients).result["broughtBack"] == 1
     state = found_by(home)
     assert state["turn"] and state["call"] and state["name"] and state["list"] and state["lost"]
     assert "heronsummary" in "".join(rows(home)["compaction"]) and "empty the quarter" in rows(home)["session"][0]
