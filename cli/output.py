@@ -93,7 +93,8 @@ def print_answer(command: str, answer: Answer) -> None:
     """Print the raw text or the envelope. Nothing in it can control a terminal or imitate markup."""
     text = answer.text
     if text is None:
-        write_json(json_text.pretty(envelope(command, answer.result, answer.next_actions)))
+        about = envelope(command, answer.result, answer.next_actions)
+        write_json(json_text.pretty(about | {"ok": not answer.exit_code}))
     elif text:
         if not isinstance(text, FramedText):
             from core.quoting import shown

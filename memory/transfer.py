@@ -148,8 +148,7 @@ class _Import:
         project = repository_of(os.path.dirname(os.path.abspath(path)))
         text = markdown.text_of(path)
         if text is None:
-            why = f"{path} cannot be read as text" if os.path.exists(path) else f"there is no file {path}"
-            raise Failure("IMPORT_FAILED", why, "name a Markdown file in UTF-8")
+            raise Failure("IMPORT_FAILED", f"{path} cannot be read as text", "name a Markdown file in UTF-8")
         for item in markdown.items(text):
             self.report["items"] += 1
             progress(1)
@@ -260,7 +259,7 @@ def from_line(line: Any, number: int, redacted: list[str], *, now: int) -> Incom
             _require(value is not None, f"{key} must be {_KINDS[kind]}")
             document[name] = value  # type: ignore[literal-required]
             given.add(name)
-    if "updated_at" not in given:
+    if "updated_at" not in given and collection != "observations":  # an import confirms these, however old they are
         document["updated_at"] = document["created_at"]
     document["id"] = _identifier(line.get("id"), document, has_time="created_at" in given)
     return Incoming(document, number, frozenset(given))

@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from typing import IO, Any
 
 from core import VERSION, clock, files
-from core.errors import Failure, reported
+from core.errors import Failure, reported, usage
 from core.project import is_below
 from core.store import sqlite, store_file
 
@@ -51,7 +51,7 @@ def write(target: str, *, force: bool) -> dict[str, Any]:
 def restore(file: str, into: str, *, force: bool, verify_only: bool) -> dict[str, Any]:
     """Verify a backup and put it in place of the home `into`, which is moved aside; returns the manifest's facts."""
     if not os.path.isfile(file):
-        raise Failure("RESTORE_NO_FILE", f"there is no file {file}", "name a file that `joelclaw backup` wrote")
+        raise usage("RESTORE_NO_FILE", f"there is no file {file}", "name a file that `joelclaw backup` wrote")
     source = os.path.realpath(file)
     target = os.path.realpath(into)
     aside: list[str] = []

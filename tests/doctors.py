@@ -47,7 +47,7 @@ class User:
         done = attempt(self.memory, "doctor", *words, env=self.environment(**env), cwd=self.project)
         result: dict[str, Any] = done.envelope["result"]
         assert (done.code, done.err) == (0 if result["healthy"] else 1, ""), done
-        assert done.envelope["ok"] is True
+        assert done.envelope["ok"] is result["healthy"]
         return result
 
     def codes(self, *words: str, **env: str) -> dict[str, list[str]]:

@@ -58,6 +58,8 @@ def import_(
             if failed == lines:
                 raise Failure("IMPORT_FAILED", message, 'give a JSON object per line, such as {"text": "..."}')
     else:
+        if not os.path.exists(file):
+            raise wrong_usage(f"there is no file {file}", "name a Markdown file; only JSON lines are read from stdin")
         with shared.progress_bar("importing") as (_, advance):
             report = transfer.import_markdown(file, **about, progress=advance)
         if not report["items"]:
@@ -141,7 +143,9 @@ def archive_files(paths: list[str], agent: str, *, all: bool, again: bool = Fals
     actions, message = [step("joelclaw recall <query>", "find what was said")], ""
     if again:
         result["broughtBack"] = back
-        message = f"--again brought back {counted(back, 'forgotten or purged session')}, and all purged texts of the rest"
+        message = (
+            f"--again brought back {counted(back, 'forgotten or purged session')}, and all purged texts of the rest"
+        )
     elif result["forgotten"]:
         message = f"{counted(result['forgotten'], 'session')} forgotten or purged before: --again brings back, too."
         named = step(f"joelclaw memory archive --again {' '.join(map(quoted, paths))}", message)

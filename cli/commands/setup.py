@@ -19,7 +19,8 @@ from cli.commands import memory_bulk
 from cli.input import current_session
 from cli.output import Answer, is_for_person, quoted, require_known, step, wrong_usage
 from core import clock, files, project, switches
-from core.errors import Failure
+from core.errors import FAILED, Failure
+from core.redaction import redact
 from core.store import sessions, sqlite
 from otel import log
 from session.install import plan
@@ -71,7 +72,8 @@ def install(
 @app.command("uninstall")
 def uninstall(agents: Agents = None, project: OfProject = False, confirmed: Confirmed = None) -> Answer:
     """Remove joelclaw from an agent's settings; the memory stays."""
-    return Answer(_change("uninstall", agents or [], confirmed, project=project)[0], view=VIEW)
+    result = _change("uninstall", agents or [], confirmed, project=project)[0]
+    return Answer(result, view=VIEW, exit_code=FAILED * any(row["failed"] for row in result["skipped"]))
 
 
 def _change(
@@ -108,8 +110,11 @@ def _change(
     return result, True
 
 
-def _choose(verb: str, names: list[str], *, of_project: bool) -> tuple[list["Settings"], list[dict[str, str]]]:
-    """The clients that are named, and with `all` those that are skipped and why."""
+def _choose(verb: str, names: list[str], *, of_project: bool) -> tuple[list["Settings"], list[dict[str, Any]]]:
+    """The clients that are named, and with `all` those that are skipped and why.
+
+    An uninstall of all also skips those whose settings cannot be read: they must not keep the others installed.
+    """
     for name in names:
         require_known("agent", name, AGENTS)
     if "all" not in names:
@@ -118,15 +123,16 @@ def _choose(verb: str, names: list[str], *, of_project: bool) -> tuple[list["Set
         return [settings_of(clients.by_name(name)) for name in names], []
     chosen, skipped = [], []
     for client in map(settings_of, clients.with_hooks()):
-        reason = ""
+        reason, failed = "", False
         if of_project and not client.has_projects:
             reason = "it reads no settings of a project"
         elif verb == "install" and not client.present():
             reason = f"there is neither {client.client.home()} nor a command `{client.name}`"
-        elif verb == "uninstall" and plan.installation_row(client, of_project)["installed"] is False:
-            reason = "not installed"
+        elif verb == "uninstall" and not (row := plan.installation_row(client, of_project))["installed"]:
+            failed = row["installed"] is None
+            reason = row["notes"][0] if failed else "not installed"
         if reason:
-            skipped.append({"agent": client.name, "reason": reason})
+            skipped.append({"agent": client.name, "reason": reason, "failed": failed})
         else:
             chosen.append(client)
     return chosen, skipped
@@ -239,6 +245,9 @@ def exclude(
     if folder is None and f"{os.path.realpath(os.path.expanduser('~'))}/".startswith(f"{path.rstrip('/')}/"):
         fix = f"name it if you want that: joelclaw exclude {quoted(path)}"
         raise wrong_usage(f"{path} is your home: all your projects are in it", fix)
+    if redact(path)[0] != path:
+        fix = "rename the folder, or exclude the folder that it is in"
+        raise wrong_usage("the path contains a secret, which would be stored", fix)
     changed = switches.set_excluded(path, is_excluded=True)
     db = sqlite.open_reading()
     places = dict.fromkeys((path, os.path.abspath(folder or ".")))

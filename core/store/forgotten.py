@@ -95,6 +95,12 @@ def whole_id(db: apsw.Connection, given: str) -> str:
     return sessions.only_one(given, [str(row[0]) for row in rows])
 
 
+def has_kept(db: apsw.Connection, session: str) -> bool:
+    """Whether anything of a forgotten session was kept, which `bring_back` puts back."""
+    query = "SELECT count(*) FROM forgotten WHERE session_id = ? AND number = 0 AND value <> '{}'"
+    return bool(db.execute(query, (session,)).get)
+
+
 def hidden_calls(db: apsw.Connection, session: str) -> list[int]:
     """The numbers of a session's calls that were forgotten by themselves."""
     query = "SELECT DISTINCT number FROM forgotten WHERE session_id = ? AND number > 0"

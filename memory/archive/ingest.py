@@ -14,7 +14,7 @@ import clients
 from clients import content
 from clients.entries import Entry
 from core import TYPE_CHECKING, files, words
-from core.errors import Failure
+from core.errors import FAILED, USAGE, Failure
 from core.redaction import redact
 from core.store import sessions, sources, sqlite
 from core.words import clean
@@ -430,7 +430,8 @@ def _history(read: Source, client: Client) -> Iterator[tuple[int, object, int]]:
 def unreadable(path: str, reason: object) -> Failure:
     """That a file cannot be read, or is no transcript."""
     fix = f"name a session's transcript of {', '.join(clients.keeping_files())} that you may read"
-    return Failure("TRANSCRIPT_UNREADABLE", f"{path}: {reason_of(reason)}", fix)
+    exit_code = USAGE if isinstance(reason, FileNotFoundError) else FAILED
+    return Failure("TRANSCRIPT_UNREADABLE", f"{path}: {reason_of(reason)}", fix, exit_code)
 
 
 def reason_of(error: object) -> str:

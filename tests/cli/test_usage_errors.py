@@ -95,9 +95,13 @@ def test_what_is_wrong_is_named(usage_error: Told, words: str, message: str) -> 
     assert usage_error(*words.split())["error"]["message"] == message
 
 
-def test_a_file_to_import_that_does_not_exist_is_named(run: Run) -> None:
-    for words in (("gone.md",), ("gone", "--format", "markdown")):
-        assert run("memory", "import", *words, ok=False).envelope["error"]["message"].count(words[0])
+@pytest.mark.parametrize("words", [
+    "memory import gone.md", "memory import gone --format markdown", "memory import gone", "memory archive gone",
+    "memory import - --format markdown", "memory observe gone", "recall --batch gone", "compaction decide gone",
+    "restore gone",
+])  # fmt: skip
+def test_a_file_that_does_not_exist_is_wrong_usage_and_named(usage_error: Told, words: str) -> None:
+    assert ("gone" if "gone" in words else "-") in usage_error(*words.split())["error"]["message"]
 
 
 def test_a_mistyped_flag_is_guessed(usage_error: Told) -> None:

@@ -38,6 +38,13 @@ def sessions(run: Run) -> set[str]:
     return {row.get("session", "") for row in rows}
 
 
+def test_a_path_with_a_secret_is_not_stored(run: Run, home: Path, tmp_path: Path) -> None:
+    secret = "ghp_" + "a1B2c3D4e5F6" * 3
+    refused = run("exclude", str(tmp_path / secret / "app"), env=NOW, ok=False)
+    assert (refused.code, "secret" in refused.json["error"]["message"]) == (2, True)
+    assert secret not in refused.out and not (home / "switches.json").exists()
+
+
 def test_memory_archive_skips_and_counts_excluded_sessions(run: Run, tmp_path: Path, client: Path) -> None:
     done = run("exclude", str(client), env=NOW).result
     assert (done["path"], done["excluded"], done["changed"]) == (str(client), True, True)

@@ -244,4 +244,6 @@ def test_an_archive_names_a_purged_session(run: Run, home: Path, transcript: Tra
     assert run("memory", "archive", str(transcript.path)).result["forgotten"] == 1
     refused = run("memory", "forget", "--undo", SESSION, ok=False).json
     assert refused["error"]["code"] == "MEMORY_PURGED" and "--again" in refused["fix"]
+    shown = run("session", "show", SESSION, ok=False).json
+    assert (shown["error"]["message"], shown["fix"]) == (f"the session {SESSION} was purged", refused["fix"])
     assert [path.name for path in home.glob("sessions/*.json*")] == [f"{SESSION}.json.forgotten"], "nothing may be kept"

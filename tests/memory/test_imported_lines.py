@@ -78,7 +78,7 @@ BAD: list[tuple[Any, str]] = [
 def test_bad_lines_are_refused_with_the_reason_and_good_ones_stored(run: Run) -> None:
     lines = [line if isinstance(line, str) else json.dumps(line) for line, _ in BAD]
     done = run("memory", "import", "-", stdin='\n{"text": "The one good fact here"}\n' + "\n".join(lines), ok=False)
-    assert (done.code, done.json["ok"]) == (1, True)
+    assert (done.code, done.json["ok"]) == (1, False)
     assert (done.result["added"], done.result["failed"], done.result["lines"]) == (1, len(BAD), len(BAD) + 1)
     errors = [(error["line"], error["reason"].partition(": invalid literal")[0]) for error in done.result["errors"]]
     assert errors == [(number, reason) for number, (_, reason) in enumerate(BAD, 3)]
@@ -104,6 +104,12 @@ def test_forgotten_memories_stay(run: Run) -> None:
     assert (report["forgotten"], report["failed"], report["updated"], report["unchanged"]) == (1, 1, 0, 0)
     assert report["errors"] == [{"line": 2, "reason": "not a JSON object"}]
     assert run("memory", "show", "a").result == before
+
+
+def test_a_memory_that_another_tool_kept_for_years_is_recalled(run: Run) -> None:
+    taken(run, {"id": "mem0-1", "text": TEXT, "created_at": "2019-02-01T08:00:00Z"})
+    hits = run("recall", "gateway port", env={"JOELCLAW_NOW_MS": str(NOW)}).result["hits"]
+    assert [hit["id"] for hit in hits] == ["mem0-1"]
 
 
 @pytest.mark.parametrize("session", ["", "s1"])

@@ -262,7 +262,7 @@ def test_a_later_range_that_fails_leaves_the_earlier_ones(run: Run, home: Path, 
 
 @pytest.mark.parametrize(("words", "code", "exit_code"), [
     ([], "MEMORY_INVALID_ARGS", 2), (["x.jsonl", "--session", "x"], "MEMORY_INVALID_ARGS", 2),
-    (["nowhere.jsonl"], "TRANSCRIPT_UNREADABLE", 1), (["."], "TRANSCRIPT_UNREADABLE", 1),
+    (["nowhere.jsonl"], "TRANSCRIPT_UNREADABLE", 2), (["."], "TRANSCRIPT_UNREADABLE", 1),
     (["--session", "nobody"], "SESSION_NOT_FOUND", 1), (["empty"], "TRANSCRIPT_UNREADABLE", 1),
     (["binary"], "TRANSCRIPT_UNREADABLE", 1), (["prose"], "TRANSCRIPT_UNREADABLE", 1),
     (["foreign"], "TRANSCRIPT_UNREADABLE", 1),

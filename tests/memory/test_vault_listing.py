@@ -132,7 +132,7 @@ def test_audit_lists_the_faults_of_the_records(run: Run, vault: Path) -> None:
     )
     done = run("vault", "adr", "audit", env={"VAULT_PATH": str(vault)}, ok=False)
     result = done.result
-    assert (done.code, result["ok"], result["total"]) == (1, False, 5)
+    assert (done.code, done.json["ok"], result["ok"], result["total"]) == (1, False, False, 5)
     assert result["missing_status"] == ["0007-again.md"]
     assert result["non_canonical_status"] == [{"filename": "0301-x.md", "status": "done"}]
     assert result["status_counts"] == {"shipped": 1, "accepted": 2, "done": 1}

@@ -65,7 +65,7 @@ def test_a_call_a_session_and_a_memory_are_shown_by_their_ids(talked: Path, run:
 
 def test_exit_code_flag_reports_whether_something_was_found(talked: Path) -> None:
     nothing = attempt(talked, "recall", "zqNoSuchName", "--exit-code", env=NOW)
-    assert (nothing.code, nothing.envelope["ok"]) == (1, True)
+    assert (nothing.code, nothing.envelope["ok"]) == (1, False)
     assert attempt(talked, "recall", "zqNoSuchName", env=NOW).code == 0
     assert attempt(talked, "recall", "harbour gauge", "--raw", "--exit-code", env=NOW).code == 0
     outcome = on_terminal(talked, "recall", "zqNoSuchName", "--exit-code", env=NOW)

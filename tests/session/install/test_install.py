@@ -294,6 +294,16 @@ def test_all_installs_for_present_clients(install: Install, user: Path, tmp_path
     assert all(agent["changed"] for agent in result["agents"])
 
 
+def test_damaged_settings_do_not_keep_the_other_clients_installed(run: Run, install: Install, user: Path) -> None:
+    install("claude", "gemini", "qwen")
+    (user / ".qwen" / "settings.json").write_text('{"hooks": joelclaw')
+    done = run("uninstall", "--all", env=environment(user), ok=False)
+    assert (done.code, done.json["ok"]) == (1, False)
+    assert [agent["agent"] for agent in done.result["agents"] if agent["changed"]] == ["claude", "gemini"]
+    (damaged,) = [row for row in done.result["skipped"] if row["failed"]]
+    assert damaged["agent"] == "qwen" and str(user / ".qwen" / "settings.json") in damaged["reason"]
+
+
 def test_list(install: Install, user: Path) -> None:
     def listed() -> dict[tuple[str, str], Any]:
         return {(hook["agent"], hook["scope"]): hook for hook in install("--list")["installs"]}
