@@ -320,10 +320,12 @@ def save_transcript_position(db: apsw.Connection, source: str, offset: int, head
     db.execute("INSERT OR REPLACE INTO transcript VALUES (?, ?, ?, ?, ?)", (source, offset, head, carry, at))
 
 
-def transcripts_naming(db: apsw.Connection, session: str) -> list[str]:
-    """The transcripts with a session's id in their path, the newest first."""
-    named = "instr(source, ?1) AND NOT instr(source, ?1 || '/subagents/')"  # those are its subagents'
-    rows = db.execute(f"SELECT source FROM transcript WHERE {named} ORDER BY updated_at DESC", (session,))
+def transcripts_of(db: apsw.Connection, session: str) -> list[str]:
+    """The transcripts of a session, the newest first; an older version did not note whose one is, but its path may."""
+    noted = json_text.dumps({"session": session})[1:-1]  # in the carry
+    named = "instr(source, ?2) AND NOT instr(source, ?2 || '/subagents/')"  # those are its subagents'
+    where = f"""instr(carry, ?1) OR ({named} AND NOT instr(carry, '"session": '))"""
+    rows = db.execute(f"SELECT source FROM transcript WHERE {where} ORDER BY updated_at DESC", (noted, session))
     return [str(row[0]) for row in rows]
 
 
@@ -353,7 +355,7 @@ def read_again(db: apsw.Connection, session: str) -> None:
     """
     from core.store import sources  # an archive loads it; a start does not
 
-    read = transcripts_naming(db, session)
+    read = transcripts_of(db, session)
     found = [source for source in read if sources.existing(source)]
     for source in found:
         db.execute("UPDATE transcript SET head = '' WHERE source = ?", (source,))
@@ -367,7 +369,7 @@ def due_again(db: apsw.Connection) -> list[str]:
     from core.store import sources
 
     names = [name for (name,) in db.execute("SELECT substr(name, 13) FROM upkeep WHERE name GLOB 'read again: *'")]
-    return [path for name in names for path in map(sources.existing, transcripts_naming(db, name)) if path]
+    return [path for name in names for path in map(sources.existing, transcripts_of(db, name)) if path]
 
 
 def start_over(db: apsw.Connection, session: str, *, signatures: bool) -> None:

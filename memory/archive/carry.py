@@ -87,6 +87,7 @@ class Carry:
     """What a piece leaves to the next piece of its session. Except for `last`, the attributes are stored by name."""
 
     def __init__(self) -> None:
+        self.session = ""  # to which the transcript belongs
         self.prompt = ""  # the beginning of the turn's prompt
         self.parent = ""  # the parent session
         self.kind = "main"

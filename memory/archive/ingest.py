@@ -198,6 +198,7 @@ def pass_over(db: apsw.Connection, path: str, entries: Sequence[Entry], origin: 
     position = sessions.transcript_position(db, name)
     offset, head, text = position or (0, "", "")
     carry = Carry.from_json(text)
+    carry.session = session
     for entry in entries:
         if entry.kind in ("prompt", "answer"):
             carry.passed = identifier_of(entry, session, b"", 0)

@@ -68,9 +68,14 @@ def _note_whole_copies(db: apsw.Connection, shared: Sequence[Shared]) -> None:
 def settle_opening(db: apsw.Connection, session: str, *, vectors: bool) -> None:
     """Leave the episodes with which a session and another begin, word for word, to the one that began first.
 
-    Neither names the other, and entries have no ids. Two sessions of a single exchange may be alike by chance. Opens a
-    transaction.
+    Neither names the other, and entries have no ids. Two sessions of a single exchange may be alike by chance. Opens
+    transactions.
     """
+    while _settle_first_opening(db, session, vectors=vectors):  # a fork of a fork began with the words of several
+        pass
+
+
+def _settle_first_opening(db: apsw.Connection, session: str, *, vectors: bool) -> bool:
     answer = next((episode["text"] for episode in sessions.by_time(db, session, 20) if _is_answer(episode)), "")
     others = sessions.with_episode(db, words.fingerprint(answer.lower()), session) if answer else ()
     for other in others:
@@ -89,7 +94,8 @@ def settle_opening(db: apsw.Connection, session: str, *, vectors: bool) -> None:
                 documents.remove(db, episode["rowid"], signatures=vectors and documents.has_signatures(db))
             sessions.leave_prompts(db, copy, sum(not _is_answer(episode) for episode in episodes[copy][:count]))
             _note_copies(db, copy, owner)
-        return
+        return True
+    return False
 
 
 def _note_copies(db: apsw.Connection, copy: str, owner: str) -> None:
@@ -111,7 +117,10 @@ def _text(episode: Episode) -> str:
 def _first_holder(db: apsw.Connection, group: Iterable[str], identifiers: Iterable[str], *, is_live: bool) -> str:
     """The session in which the shared episodes first appeared; "" to leave them where they are."""
     known = {session: sessions.by_id(db, session) for session in group}
-    roots = [name for name in known if known.keys().isdisjoint(sessions.ancestors(db, name)[1:])]
+    lines = {name: sessions.ancestors(db, name) for name in known}
+    roots = [name for name, line in lines.items() if known.keys().isdisjoint(line[1:])]
+    # a fork of a session that is not archived has copied what it has, perhaps from another of these
+    roots = [name for name in roots if sessions.by_id(db, lines[name][-1])] or roots
     began = {session: sessions.first_episode_at(db, session, identifiers) for session in roots or group}
     times = {session: at for session, at in began.items() if at is not None}
     if len(began) > 1 and len(times) < len(began) and is_live:

@@ -232,6 +232,7 @@ class Piece:
         self.archive = archive
         self._session = archive.session
         self.carry = Carry.from_json(carry)
+        self.carry.session = self._session
         self.is_first = not carry and not is_copy
         self._typed_ahead = TypedAhead(self.carry.queue, self.carry.handed)
         self.calls = SessionCalls(self.carry.work, archive.folder, is_copy=is_copy)

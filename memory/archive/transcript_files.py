@@ -199,7 +199,7 @@ def unreadable(files: Iterable[File]) -> dict[str, str]:
 
 def of_session(db: apsw.Connection, session: str) -> list[str]:
     """The transcripts of a session that still exist."""
-    named = [path for path in map(sources.existing, sessions.transcripts_naming(db, session)) if path]
+    named = [path for path in map(sources.existing, sessions.transcripts_of(db, session)) if path]
     for file in () if named else find((), "", every=True):
         with suppress(Failure):
             if session in file.path or session in look_at(file.path)[1]:

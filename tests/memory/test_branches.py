@@ -382,3 +382,35 @@ def test_the_order_of_archiving_rollouts_changes_no_mark(
     exported = run("memory", "export", "--collection", "episodes").out.splitlines()
     assert sorted(Counter(json.loads(row)["session"] for row in exported).values()) == [6, 6]
     assert abandoned(run) == ({"merlin", "curlew"}, {"wren", "saker", "heron", "hobby"})
+
+
+@pytest.mark.parametrize("order", ["parent child", "child parent", "begun child parent", "together"])
+def test_the_order_of_archiving_chats_with_the_same_ids_changes_no_mark(run: Run, tmp_path: Path, order: str) -> None:
+    parent = Gemini(tmp_path)
+    parent.path.write_text(parent.path.read_text().replace('"s"', '"71000000-parent"'))
+    parent.turn("wren", None)
+    begun = parent.path.read_text()
+    parent.turn("merlin", None)
+    child = copy.copy(parent)
+    child.path = (
+        tmp_path / "session-2026-09-20T11-00-72000000.jsonl"
+    )  # with the beginning of its id, as Gemini CLI does
+    child.path.write_text(parent.path.read_text().replace("71000000-parent", "72000000-child"))
+    child.turns = [*parent.turns]
+    parent.go_back("wren")
+    parent.turn("saker", None)
+    child.count += 100
+    child.go_back(None)
+    for word in ("heron", "curlew"):
+        child.turn(word, None)
+    child.go_back("heron")
+    child.turn("hobby", None)
+    whole = parent.path.read_text()
+    for name in order.split():
+        parent.path.write_text(begun if name == "begun" else whole)
+        paths = {"child": child.path, "together": tmp_path}
+        run("memory", "archive", str(paths.get(name, parent.path)))
+    exported = map(json.loads, run("memory", "export", "--collection", "episodes").out.splitlines())
+    of_parent = [row["text"].split()[-1] for row in exported if row["session"] == "71000000-parent"]
+    assert of_parent == ["wren_PORT", "wren.", "merlin_PORT", "merlin.", "saker_PORT", "saker."]
+    assert abandoned(run) == ({"merlin", "curlew"}, {"wren", "saker", "heron", "hobby"})

@@ -206,8 +206,9 @@ def test_a_fork_of_pi(run: Run, tmp_path: Path) -> None:
     assert {session: len(texts) for session, texts in turns(run).items()} == {"s-1": 1, "second": 1}
 
 
+@pytest.mark.parametrize("gone", [None, 0, 1])
 @pytest.mark.parametrize("order", [*itertools.permutations(range(3))])
-def test_a_fork_of_a_fork_of_pi(run: Run, tmp_path: Path, order: tuple[int, ...]) -> None:
+def test_a_fork_of_a_fork_of_pi(run: Run, tmp_path: Path, order: tuple[int, ...], gone: int | None) -> None:
     files: list[PiSession] = []
     for number, name in enumerate(("s-1", "second", "third")):
         files.append(PiSession(tmp_path / f"2026-09-20T1{number}-00-00-000Z_{name}.jsonl"))
@@ -221,7 +222,13 @@ def test_a_fork_of_a_fork_of_pi(run: Run, tmp_path: Path, order: tuple[int, ...]
     files[0].add("message", message={"role": "user", "content": "what about the curlew?", "timestamp": 9})
     for number in order:
         run("memory", "archive", str(files[number].path))
-    assert {session: len(texts) for session, texts in turns(run).items()} == {"s-1": 2, "second": 1, "third": 1}
+        if number == gone:
+            files[number].path.unlink()
+    assert turns(run) == {
+        "s-1": ["user: try way 0", "user: what about the curlew?"],
+        "second": ["user: try way 1"],
+        "third": ["user: try way 2"],
+    }
     assert {row["sessionId"]: row["parent"] for row in sessions(run)} == {"s-1": "", "second": "s-1", "third": "second"}
 
 
@@ -360,6 +367,26 @@ def test_rollouts_that_begin_alike_without_naming_a_parent(
         db = apsw.Connection(str(home / "store.db"))
         db.execute("UPDATE transcript SET head = ''; DELETE FROM seen_file")
         db.close()
+
+
+@pytest.mark.parametrize("order", [*itertools.permutations(range(3)), "together"])
+def test_a_rollout_that_begins_like_a_fork_without_naming_it(run: Run, tmp_path: Path, home: Path, order: Any) -> None:
+    rollouts: list[Rollout] = []
+    for number, (session, word) in enumerate(zip((FIRST, FORKED, FORKED[:-1] + "c"), WORDS, strict=True)):
+        rollouts.append(Rollout(tmp_path / "sessions", session, number * 10))
+        for kind, payload in rollouts[-2].rows[1:] if number else ():
+            rollouts[-1].add(kind, payload)
+        work(rollouts[-1], word)
+    if order == "together":
+        run("memory", "archive", str(tmp_path))
+    else:
+        for number in order:
+            run("memory", "archive", str(rollouts[number].path))
+    ids = [rollout.rows[0][1]["id"] for rollout in rollouts]
+    assert [len(turns(run)[session]) for session in ids] == [6, 6, 6]
+    assert [calls(home)[session] for session in ids] == [3, 3, 3]
+    listed = {row["sessionId"]: row["parent"] for row in sessions(run)}
+    assert [listed[session] for session in ids] == ["", *ids[:2]]
 
 
 def test_a_hook_reads_a_long_copy_in_parts(run: Run, tmp_path: Path) -> None:
