@@ -187,7 +187,7 @@ def work_note(db: apsw.Connection, call: Session, *, kept: str, more_queries: Se
         asked = task_query(call.state.messages[-1:])
         more_queries = [query for query in more_queries if query != asked] or more_queries
     max_tokens = call.config.get_int("inject.max_tokens")
-    work = _work_lines(history, session, calls, shown_as, room=round(max_tokens * 4 * 0.42))
+    work = _work_lines(history, session, calls, summary, shown_as, room=round(max_tokens * 4 * 0.42))
     folder = checkout or session["folder"]
     files = list(dict.fromkeys(place["file"] for place in places))[:12]
     if os.path.isdir(folder):
@@ -214,7 +214,7 @@ def work_note(db: apsw.Connection, call: Session, *, kept: str, more_queries: Se
         content = framed(body, queries)
         if cost(content) <= max_tokens:
             break
-    if not body or cost(content) > max_tokens or (len(body) == 1 and body == work and is_in_summary(summary, work[0])):
+    if not body or cost(content) > max_tokens:
         return Note()
     for query in more_queries:
         with_query = framed(body, [*queries, query])
@@ -238,16 +238,16 @@ def file_queries(places: Sequence[Place], shown_as: Mapping[str, str]) -> list[s
 
 
 def _work_lines(
-    history: History, session: ArchivedSession, calls: Sequence[Call], shown_as: Mapping[str, str], room: int
+    history: History, session: ArchivedSession, calls: Sequence[Call], summary: str, names: Mapping[str, str], room: int
 ) -> list[str]:
-    """What the work is and how far it is: the lines that fit into `room` characters, the first ones first."""
+    """How far the work is, and what it is, unless the summary repeats it; the first lines that fit into the room."""
     request, edits = open_request(history, session, calls), history.edits()
     failure = command_runs.failing(calls, edits)
     git_state = branch_and_commit(session.get("worktree") or session["folder"])
     lines = [
-        f"**Task:** {request}" if request else "",
+        f"**Task:** {request}" if request and not is_in_summary(summary, request) else "",
         _plan_line(session),
-        command_runs.unrun_line(history, edits, calls, shown_as, room=110),
+        command_runs.unrun_line(history, edits, calls, names, room=110),
         command_runs.failure_line(failure, 240, 80) if failure else "",
         command_runs.running_line(calls),
         f"**Now:** {git_state}" if git_state else "",
