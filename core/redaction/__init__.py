@@ -14,7 +14,7 @@ from core import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import re
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
 
 Span = tuple[int, int, str]
 """The start, end and kind of a secret."""
@@ -56,15 +56,11 @@ _INVISIBLE = (
 """The class of characters that hide a secret."""
 _ENCODED = {
     "%3d": "=", "%3a": ":", "%26": "&", "%22": '"', "\\u003d": "=", "\\u003a": ":", "\\u0026": "&", "\\u0022": '"',
-    "&quot;": '"', "&#34;": '"', "&#x22;": '"', "&#39;": "'", "&#61;": "=", "&amp;": "&",
-}  # fmt: skip
-_SIGNS = {
-    **_ENCODED, "\uff1a": ":", "\uff1d": "=",
-    **dict.fromkeys(("\u00a0", "\u1680", "\u202f", "\u205f", "\u3000", *map(chr, range(0x2000, 0x200B))), " "),
+    "&quot;": '"', "&#34;": '"', "&#x22;": '"', "&#39;": "'", "&#61;": "=", "&amp;": "&", "\uff1a": ":", "\uff1d": "=",
 }  # fmt: skip
 """Signs that stand for others."""
-_PRINTABLE_HIDING = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u3164\uffa0").union(
-    _SIGNS, map(chr, range(0xFE00, 0xFE0F))
+_PRINTABLE_HIDING = frozenset(map(chr, range(0xFE00, 0xFE0F))).union(
+    "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u3164\uffa0"
 )
 """What hides a secret although `str.isprintable` accepts it."""
 _ANCHORS = frozenset(
@@ -91,11 +87,20 @@ BEFORE_PASSWORDS = (" / ", " -p", " -P", " -w", " -v", " /u", " //")
 """What precedes a password that looks like one: a user's name, or an option of any program."""
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyz ,.;()")
 """Lines of nothing but plain words and a little punctuation announce no secret."""
-_PRINTERS = (
-    "base64 -|.netrc|random|creds|bearer|op read|op item|op env|op inject|bw get|vault|chamber |doppler |decrypt|config"
-    "|age -d|sops -d|gpg -d|openssl rand|berglas|pwgen|apg|nmcli|teller|reveal|acl |whoami -t"
+PRINTING = (
+    "op read|op item get|op env|op inject|bw get|vault kv get|vault read|vault -field|keyring get|ansible-vault view"
+    "|ansible-vault decrypt|aws-vault env|chamber env|chamber read|chamber export|doppler env|aws --with-decryption"
+    "|aws configure get|age -d|sops -d|sops --decrypt|az keys list|kubectl get secret|kubectl get secrets|oc get secret"
+    "|terraform output -raw|tofu output -raw|pulumi config get|heroku config|gpg -d|gpg --decrypt|git credential fill"
+    "|openssl rand|credstash get|secret-tool lookup|wg genkey|pwgen|apg|nmcli -s -g|teller env| reveal| config:get"
+    "| acl bootstrap"
 ).split("|")
-"""What a command that prints a secret contains if no name of a secret is in it."""
+"""A program that prints a secret, nothing for any, and the words of its command."""
+_PRINTERS = (
+    *map(str.split, PRINTING),
+    *map(str.split, "base64 -|.netrc|random|creds|bearer|vault|chamber|doppler|config|berglas|whoami -t".split("|")),
+)
+"""The words of a command that prints a secret if no name of a secret is in it."""
 _patterns: dict[str, re.Pattern[str]] = {}
 _harmless_words: set[str] = set()
 """Words of earlier texts that announce nothing: a session repeats most of its words."""
@@ -134,7 +139,7 @@ def redact_call(command: str, path: str, output: str) -> str:
 def prints_secret(command: str, path: str) -> bool:
     """Cheap pre-check: could this command, or this file, have printed a secret?"""
     call = f"{command}\n{path}".lower()
-    return any(map(call.__contains__, (*NAME_PARTS, *_PRINTERS)))
+    return any(map(call.__contains__, NAME_PARTS)) or any(all(map(call.__contains__, words)) for words in _PRINTERS)
 
 
 def redact_value(value: object, plain: Callable[[str], str] = lambda text: redact(text)[0]) -> object:
@@ -179,17 +184,6 @@ def compiled(pattern: str) -> re.Pattern[str]:
     return known
 
 
-def places_of(text: str, parts: Iterable[str]) -> list[int]:
-    """Where one of the parts begins in the text."""
-    places: list[int] = []
-    for part in parts:
-        at = text.find(part)
-        while at >= 0:
-            places.append(at)
-            at = text.find(part, at + len(part))
-    return places
-
-
 class Clues:
     """What announces a secret in a text."""
 
@@ -220,7 +214,7 @@ class Clues:
         self.tokens = [word for word in numbered if len(word) >= MIN_TOKEN and word.lower() != word != word.upper()]
         self.logins = {word for word in numbered if ":" in word[:-6] and _may_be_login(word)}
         self.anchors = set() if _are_among_plain(lower, anchors) else anchors
-        announces = not self.anchors.isdisjoint(ANNOUNCING)
+        announces = not self.anchors.isdisjoint(NAME_PARTS)
         self.is_hidden = (
             not self.anchors.isdisjoint(_ESCAPES)
             or (announces and not self.anchors.isdisjoint(_ENCODED))
@@ -307,13 +301,14 @@ def _find_obfuscated(text: str) -> list[Span]:
     from re import escape
 
     colour = r"(?:\x1b|\\u001[bB]|\\x1[bB]|\\033)\[[0-9;:?]{0,40}[A-Za-z]"
-    pattern = compiled(f"(?i)({colour})|[{_INVISIBLE}]+|({'|'.join(map(escape, _SIGNS))})")
+    space = "[\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]"
+    pattern = compiled(f"(?i)({colour}|{space})|[{_INVISIBLE}]+|({'|'.join(map(escape, _ENCODED))})")
     parts: list[str] = []
     places: list[int] = []  # of each character of the copy in the text
     done = 0
     for match in pattern.finditer(text):
-        is_colour, sign = match.groups()
-        instead = " " if is_colour else _SIGNS[sign.lower()] if sign else ""
+        is_blank, sign = match.groups()
+        instead = " " if is_blank else _ENCODED[sign.lower()] if sign else ""
         parts += (text[done : match.start()], instead)
         places += (*range(done, match.start()), *[match.start()] * len(instead))
         done = match.end()
@@ -324,18 +319,15 @@ def _find_obfuscated(text: str) -> list[Span]:
 
 
 def _merged(spans: list[Span]) -> list[Span]:
-    """Disjoint spans in order. Overlapping ones become their union, with the kind that was found first."""
-    merged: list[tuple[int, int, str, int]] = []
-    covered = 0
-    for start, rank, end, kind in sorted([(start, rank, end, kind) for rank, (start, end, kind) in enumerate(spans)]):
-        if start < covered:
-            first, last, known, best = merged[-1]
-            covered = max(last, end)
-            merged[-1] = (first, covered, known if best < rank else kind, min(best, rank))
+    """Disjoint spans in order. Overlapping ones become their union, with the kind of the first."""
+    merged: list[Span] = []
+    for start, end, kind in sorted(spans, key=lambda span: span[0]):
+        if merged and start < merged[-1][1]:
+            first, last, known = merged[-1]
+            merged[-1] = (first, max(last, end), known)
         else:
-            merged.append((start, end, kind, rank))
-            covered = end
-    return [(start, end, kind) for start, end, kind, _ in merged]
+            merged.append((start, end, kind))
+    return merged
 
 
 def _replace(text: str, spans: Sequence[Span]) -> str:

@@ -40,17 +40,8 @@ _QUALIFIERS = frozenset("prod production dev staging test live old new value pla
 
 def words_of(name: str) -> list[str]:
     """The lower-case words of a name in any case style: `clientSecret`, `CLIENT_SECRET`, `client-secret`."""
-    words: list[str] = []
-    before = ""
-    for at, char in enumerate(name):
-        if not char.isalnum():
-            before = "" if char.isascii() else before  # an invisible character does not end a word
-            continue
-        if not before or (char.isupper() and (not before.isupper() or name[at + 1 : at + 2].islower())):
-            words.append("")
-        words[-1] += char.lower()
-        before = char
-    return words
+    shown = name if name.isascii() else "".join(char for char in name if char.isascii() or char.isalnum())
+    return [word.lower() for word in compiled(r"[A-Z]+(?![a-z])[^\WA-Z_]*|[A-Z]?[^\WA-Z_]+").findall(shown)]
 
 
 def family(name: str) -> str:
@@ -113,32 +104,27 @@ def find_names(text: str, lower: str, anchors: set[str]) -> tuple[list[Name], li
     others: list[Name] = []
     families: dict[str, str] = {}
     for keyword in anchors.intersection(NAME_PARTS):
-        end = 0
-        at = lower.find(keyword)
-        while at >= 0:
-            end = at + len(keyword)
-            ahead = text[end : end + 48]
-            end += len(ahead) - len(ahead.lstrip(NAME_CHARS))
+        for match in compiled(rf"{keyword}[{NAME_CHARS}]{{0,48}}").finditer(lower):
+            at, end = match.span()
+            head = text[max(0, at - 48) : at]
+            start = at - len(head) + len(head.rstrip(NAME_CHARS))
+            if text[start - 1 : start] == "\\" and text.startswith(("n--", "r--", "t--"), start):
+                start += 1
+            name = text[start:end]
+            if name not in families:
+                families[name] = family(name.strip("-."))
+            kind = "" if end in assigned else _family_in_context(text, start, end, families[name])
+            if not kind:
+                continue
             sign = text[end : end + 48].lstrip(" \t\"'`\\]?")[:1]
-            if end not in assigned:
-                head = text[max(0, at - 48) : at]
-                start = at - len(head) + len(head.rstrip(NAME_CHARS))
-                if text[start - 1 : start] == "\\" and text.startswith(("n--", "r--", "t--"), start):
-                    start += 1
-                name = text[start:end]
-                if name not in families:
-                    families[name] = family(name.strip("-."))
-                kind = _family_in_context(text, start, end, families[name])
-                if kind:
-                    is_option = name[:2] == "--" or (kind == "password" and name[1:3].lower() != "pp")  # `-pPassword1`
-                    is_flag = name[0] == "-" and text[end : end + 1] == " " and is_option
-                    is_element = sign == ">" and (text[start - 1 : start] == "<" or "=" in text[end : end + 6])
-                    is_assigning = sign in ("=", ":", ",", "|", ";") or text.startswith(("??", " ??"), end)
-                    if is_assigning or is_element or (is_flag and sign != "-"):
-                        assigned[end] = (start, end, kind)
-                    if sign not in (":", "=") and not is_flag:
-                        others.append((start, end, kind))
-            at = lower.find(keyword, end)
+            is_option = name[:2] == "--" or (kind == "password" and name[1:3].lower() != "pp")  # `-pPassword1`
+            is_flag = name[0] == "-" and text[end : end + 1] == " " and is_option
+            is_element = sign == ">" and (text[start - 1 : start] == "<" or "=" in text[end : end + 6])
+            is_assigning = sign in ("=", ":", ",", "|", ";") or text.startswith(("??", " ??"), end)
+            if is_assigning or is_element or (is_flag and sign != "-"):
+                assigned[end] = (start, end, kind)
+            if sign not in (":", "=") and not is_flag:
+                others.append((start, end, kind))
     return sorted(assigned.values()), sorted(others)
 
 
@@ -401,15 +387,10 @@ def _line_before(text: str, at: int) -> str:
 
 def _closing_quote(text: str, at: int, mark: str, limit: int) -> int:
     """The end of a quoted value: the same quote unescaped, the end of the line, or the limit."""
-    line = text.find("\n", at, limit)
-    stop = line if line >= 0 else limit
-    close = text.find(mark, at, stop)
-    while close >= 0:
-        head = text[max(at, close - 8) : close]
-        if (len(head) - len(head.rstrip("\\"))) % 2 == 0:
-            return close
-        close = text.find(mark, close + len(mark), stop)
-    return stop
+    from re import escape
+
+    quoted = compiled(rf"(?:(?!{escape(mark)})(?:\\.|[^\n]))*+").match(text, at, limit)
+    return quoted.end() if quoted is not None else limit
 
 
 def _trimmed(value: str) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from core import TYPE_CHECKING, shell_command
 from core.names import is_file
-from core.redaction import ANNOUNCING, BEFORE_PASSWORDS, Span, compiled
+from core.redaction import ANNOUNCING, BEFORE_PASSWORDS, PRINTING, Span, compiled
 from core.redaction.assignments import family, is_described
 from core.redaction.tokens import DIGITS, is_made_up, is_placeholder
 
@@ -103,15 +103,6 @@ _PATTERNS = (
      r"(?m)^(?=[^\n]{0,800}secret)[^\n]{0,400}?(?:base64 (?:-d|--decode|-D)|versions access)" + _BELOW),
 )  # fmt: skip
 """(kind, alternatives that the text must contain, pattern): what commands take or print."""
-# A program that prints a secret, nothing for any, and the words of its command.
-_PRINTING = (
-    "op read|op item get|op env|op inject|bw get|vault kv get|vault read|vault -field|keyring get|ansible-vault view"
-    "|ansible-vault decrypt|aws-vault env|chamber env|chamber read|chamber export|doppler env|aws --with-decryption"
-    "|aws configure get|age -d|sops -d|sops --decrypt|az keys list|kubectl get secret|kubectl get secrets|oc get secret"
-    "|terraform output -raw|tofu output -raw|pulumi config get|heroku config|gpg -d|gpg --decrypt|git credential fill"
-    "|openssl rand|credstash get|secret-tool lookup|wg genkey|pwgen|apg|nmcli -s -g|teller env| reveal| config:get"
-    "| acl bootstrap"
-).split("|")
 
 
 def find_in_commands(text: str, lower: str, anchors: set[str]) -> list[Span]:
@@ -211,7 +202,7 @@ def _prints_secret(step: Step, command: str) -> bool:
     given = {part for word in words for part in (word.lower(), *word.lower().split("="))}
     if program in ("kubectl", "oc") and not any(part in word for part in ("json", "yaml", "templ") for word in words):
         return "-t" in given  # otherwise it is a list of names
-    printing = (words.split(" ") for words in _PRINTING)
+    printing = (words.split(" ") for words in PRINTING)
     return any(words[0] in (program, "") and given.issuperset(words[1:]) for words in printing)
 
 

@@ -6,7 +6,7 @@ A name of a secret is followed word by word, a dozen words at most, so that the 
 from __future__ import annotations
 
 from core import TYPE_CHECKING
-from core.redaction import ANNOUNCING, FOREIGN, LOGINS, MARK, Span, compiled, places_of
+from core.redaction import ANNOUNCING, FOREIGN, LOGINS, MARK, Span, compiled
 from core.redaction.assignments import LOOSE, Name, is_described, label
 from core.redaction.tokens import DIGITS, SIGNS, is_made_up, is_placeholder
 
@@ -40,13 +40,10 @@ def find_in_prose(text: str, lower: str, names: list[Name], clues: Clues) -> lis
     spans = _find_described(text, lower, names) if names else []
     if any(map(lower.__contains__, ("passw", " pw ", "key", "token", "secret", "login", "rotated", "swapped"))):
         spans += _find_said_of_it(text, lower)
-    parts = [*clues.anchors.intersection(LOGINS), " pass ", " pw ", " password "]
-    places = places_of(lower, parts)
-    at = 0
-    for word in text.split() if clues.logins else ():
-        if word in clues.logins:
-            at = text.find(word, at)
-            places.append(at)
+    announced = "|".join([*clues.anchors.intersection(LOGINS), " pass ", " pw ", " password "])
+    places = [match.start() for match in compiled(announced).finditer(lower)]
+    if clues.logins:
+        places += [match.start() for match in compiled(r"\S+").finditer(text) if match.group() in clues.logins]
     return spans + _find_logins(text, lower, sorted(places)) if places else spans
 
 
@@ -79,14 +76,10 @@ def _find_described(text: str, lower: str, names: list[Name]) -> list[Span]:
 
 def _find_said_of_it(text: str, lower: str) -> list[Span]:
     """Each password in "I changed it to …", "it's now …", if the sentence is about a secret."""
-    statement = r"\b(?:(?:changed?|set|reset|updated?|rotated) it to|one (?:is|was)|it['’]s(?: now)?) "
-    signs = (" it to ", "it's ", "it’s ", "one is ", "one was ")
+    statement = r"(?<![a-z])(?:(?:changed?|set|reset|updated?|rotated) it to|one (?:is|was)|it['’]s(?: now)?) "
     topics = r"(passw|\bpw\b)|\b(?:logins?|rotated|swapped)\b|(key|token|secret|credential)"
     spans: list[Span] = []
-    for place in places_of(lower, signs):
-        match = compiled(statement).search(lower, max(0, place - 8), place + 12)
-        if match is None:
-            continue
+    for match in compiled(statement).finditer(lower):
         sentence = lower[max(0, match.start() - 160) : match.start()].rpartition("\n")[2]
         topic = compiled(topics).search(sentence)
         kind = "token" if topic and topic[2] else "password"
@@ -133,16 +126,13 @@ def _find_logins(text: str, lower: str, places: list[int]) -> list[Span]:
 
 def _matches_near(text: str, pattern: str, places: list[int]) -> Iterator[Match[str]]:
     """The matches of the pattern in the same lines as the places, and not far from them."""
-    windows: list[list[int]] = []
+    done = 0
     for place in places:
-        line_end = text.find("\n", place + 1, place + MAX_REACH)
-        end = line_end if line_end > 0 else min(len(text), place + MAX_REACH)
-        if windows and place - 80 <= windows[-1][1]:
-            windows[-1][1] = max(end, windows[-1][1])
-        else:
-            windows.append([max(0, place - 80, text.rfind("\n", max(0, place - 80), place) + 1), end])
-    for begin, end in windows:
-        yield from compiled(pattern).finditer(text, begin, end)
+        if place >= done - 80:
+            begin = max(0, place - 80, text.rfind("\n", max(0, place - 80), place) + 1)
+            line_end = text.find("\n", place + 1, place + MAX_REACH)
+            done = line_end if line_end > 0 else place + MAX_REACH
+            yield from compiled(pattern).finditer(text, begin, done)
 
 
 def _value_after(text: str, lower: str, start: int, end: int, kind: str) -> tuple[int, int]:

@@ -114,40 +114,33 @@ def _in_columns(text: str, names: list[Name]) -> list[Span]:
     """Each secret below a header, a line whose cells are names; its rows are the lines below with as many cells."""
     spans: list[Span] = []
     done = 0
-    for start, end, _ in names if any(map(text.__contains__, "|\t;,")) else ():
-        begin, stop = text.rfind("\n", max(0, start - 400), start) + 1, text.find("\n", end, end + 400)
-        is_cell = text[end : end + 3].lstrip(" \"'`*]")[:1] in ("|", "\t", ";", ",", "\n", "\r")
-        if begin < done or stop < 0 or not is_cell:
-            continue
-        done = stop
-        header = text[begin:stop].rpartition("→")[2]  # after the number of the line in an agent's Read
-        delimiter = next((sign for sign in "|\t;," if sign in header), "")
-        cells = [cell.strip(_CELL_MARGIN) for cell in header.split(delimiter or None)]
-        kinds = [family(cell) for cell in cells]
-        is_header = compiled(r"[\w \t\"'`*.|,;+-]{3,400}\Z").match(header) and max(map(len, cells)) <= 40
-        if delimiter and is_header and any(kinds) and all(len(cell.split()) < 4 for cell in cells):
-            done = _add_rows(text, stop + 1, delimiter, kinds, spans)
+    for start, _, _ in names if any(map(text.__contains__, "|\t;,")) else ():
+        begin = text.rfind("\n", max(0, start - 400), start) + 1
+        line = r"(?:[ \t\d]*→)?([\w \t\"'`*.|,;+-]{3,400})\r?\n"  # perhaps after its number in an agent's Read
+        header = compiled(line).match(text, begin) if start >= done else None
+        delimiter = next((sign for sign in "|\t;," if sign in header[1]), "") if header else ""
+        cells = header[1].split(delimiter) if header and delimiter else []
+        kinds = [family(cell.strip(_CELL_MARGIN)) for cell in cells]
+        if header and any(kinds) and all(len(cell) <= 40 and len(cell.split()) < 4 for cell in cells):
+            done = _add_rows(text, header.end(), delimiter, kinds, spans)
     return spans
 
 
 def _add_rows(text: str, at: int, delimiter: str, kinds: list[str], spans: list[Span]) -> int:
     """Add the secrets of the rows that begin at `at`, and return the end of the rows."""
-    while at < len(text):
-        end = text.find("\n", at)
-        line = text[at : end if end >= 0 else len(text)]
-        cells = line.split(delimiter)
-        is_ruler = bool(line.strip()) and not line.strip("|+-: \t=")
+    for line in compiled(r"([^\n]*)(?:\n|\Z)").finditer(text, at):
+        cells = line[1].split(delimiter)
+        is_ruler = bool(line[1].strip()) and not line[1].strip("|+-: \t=\r")
         if not is_ruler and len(cells) != len(kinds):
-            break
-        place = at
+            return line.start()
+        place = line.start()
         for cell, kind in zip(cells, kinds, strict=False):
             value = cell.rpartition("→")[2].strip(_CELL_MARGIN)
-            if kind and value and not is_ruler and is_described(value, kind):
+            if kind and is_described(value, kind):
                 start = place + cell.rindex(value)
                 spans.append((start, start + len(value), label(kind)))
             place += len(cell) + 1
-        at += len(line) + 1
-    return at
+    return len(text)
 
 
 def _in_json_manifests(text: str) -> list[Span]:
@@ -164,30 +157,22 @@ def _in_json_manifests(text: str) -> list[Span]:
 
 def _in_yaml_manifests(text: str) -> list[Span]:
     """Each value of a document in YAML that contains a Kubernetes Secret."""
-    text = text.replace("\\n", " \n")  # of the same length
-    sign = "[-+ ]" if "@@ " in text else ""
-    line = rf"(?m)^(?:[ \t]*\d+(?:→|\t)|{sign})((?:- |[ \t])*)([^\s#][^\n]*)$"
-    pairs = compiled(r"[\w.-]+:[ \t]*[\"']?([^\s,}\"'$][^,}\"'\n]*)")
-    item = compiled(r"(?:\\{0,3}[\"']?[\w./-]+\\{0,3}[\"']?:(?=\s|$)[ \t]*)?[\"']?([^\"'\n]*)")
+    # numbers of lines, signs of a diff and of a list become blanks, so that only the indentation is left
+    sign = r"[+-]?(?!--)" if "@@ " in text else ""
+    margin = rf"(?m)^(?:[ \t]*\d+(?:→|\t)|{sign})(?:[ \t]*- )*"
+    text = compiled(margin).sub(lambda match: " " * len(match.group()), text.replace("\\n", " \n"))
+    block = r"(?m)^( *)(?:data|stringData):[ \t]*(?:\{([^\n]*)|(?=\n))((?:\n(?:\1[ \t][^\n]*|(?=\n)))*)"
+    member = r"(?m)^\s*+(?:\\{0,3}[\"']?[\w./-]+\\{0,3}[\"']?:(?=\s|$)[ \t]*)?+[\"']?+(?![|>+\d -]*$|#)([^\"'\n]+)"
+    pair = r"[\w.-]+:[ \t]*[\"']?([^\s,}\"'$][^,}\"'\n]*)"
     spans: list[Span] = []
     begin = 0
-    for document in compiled(r"(?m)(?:^[ \t\d→+-]{0,12}(?:---|\.\.\.)|\Z)").finditer(text):
-        lines = list(compiled(line).finditer(text, begin, document.start()))
+    for document in compiled(r"(?m)(?:^[ \t+-]{0,12}(?:---|\.\.\.)|\Z)").finditer(text):
+        is_secret = compiled(r"(?m)^ *kind:[ \t]*[\"']?Secret[\"']?\s*$").search(text, begin, document.start())
+        for data in compiled(block).finditer(text, begin, document.start()) if is_secret else ():
+            for group, pattern in ((2, pair), (3, member)):
+                for match in compiled(pattern).finditer(text, *data.span(group)):
+                    _add(match, spans)
         begin = document.end()
-        inside = -1  # the indentation of the `data:` that the line belongs to
-        is_secret = any(compiled(r"kind:[ \t]*[\"']?Secret[\"']?\s*$").match(match[2]) for match in lines)
-        for match in lines if is_secret else ():
-            indent, body, at = len(match[1]), match[2], match.start(2)
-            if compiled(r"(?:data|stringData):\s*(?:$|\{)").match(body):
-                inside = indent
-                for pair in pairs.finditer(text, at + body.find("{"), at + len(body)) if "{" in body else ():
-                    _add(pair, spans)
-            elif 0 <= inside < indent:
-                value = item.match(text, at, at + len(body))
-                if value is not None and value.group(1).strip("|>+-0123456789 "):
-                    _add(value, spans)
-            else:
-                inside = -1
     return spans
 
 

@@ -10,7 +10,7 @@ Each pattern is linear: an unbounded run is possessive, ends the match, or begin
 from __future__ import annotations
 
 from core import TYPE_CHECKING
-from core.redaction import FORMS, MARK, MIN_TOKEN, Span, compiled
+from core.redaction import FORMS, MIN_TOKEN, Span, compiled
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -309,28 +309,19 @@ def is_placeholder(value: str) -> bool:
     That is: empty, redacted, a reference (`$PASSWORD`), hollow (`****`), a word like `changeme`, or public by its form
     (a publishable key, an Ethereum address).
     """
+    forms = r"""(?xis)
+    \Z|\[redacted:
+    # a reference in a shell, a template, a store of secrets, YAML, Terraform, a program
+    |[$\#%@]\{|[$%]\(|\{\{|<|op://|vault:|env:|file:|secrets\.|enc\[|!|var\.|local\.|module\.|data\.
+    |random_password\.|self\.|this\.|import\.meta|process\.env|os\.environ
+    # a variable: `$X`, `$x[…`, `$x.y`, `$x->…`, `$1` and `:x` of SQL, `@x`, `%X%`
+    |\$(?:\d+|[^\W\d]\w*|[a-z_.]+|\w+[\[(-])\Z|\$[^\n]*->|[:@][a-z_]+\Z|%(?:[^\n]*%|[a-z])\Z
+    # public; a rule for a field; an example
+    |0x[\da-f]{40}\Z|pk_(?:live|test)_|(?:required|nullable|string|sometimes)\||your[-_]|my-api-key|insert-
+    |replace[-_]me|.*(?:[-_]here|example|examplekey)\Z|[*x.•_\#?\ -]+\Z
+    """
     value = value.strip()
-    # in a shell, a template, a store of secrets, YAML, Terraform, a program
-    references = (
-        "${", "$(", "{{", "<", "#{", "%(", "%{", "@{", "op://", "vault:", "env:", "file:", "secrets.", "ENC[", "!",
-        "var.", "local.", "module.", "data.", "random_password.", "self.", "this.", "import.meta",
-    )  # fmt: skip
-    if not value or value.startswith(MARK) or value.startswith(references):
-        return True
-    # `$X`, `$x[…`, `$x.y`, `$x->…`, `$1` and `:x` of SQL, `@x`, `%X%`
-    variable = r"(?s)\$(?:\d+|[^\W\d]\w*|[A-Za-z_.]+|\w+[\[(-])\Z|\$[^\n]*->|[:@][A-Za-z_]+\Z|%(?:[^\n]*%|[a-z])\Z"
-    if not value[0].isalnum() and compiled(variable).match(value):
-        return True
-    if value.startswith("0x") and compiled(r"0[xX][0-9a-fA-F]{40}\Z").match(value):
-        return True
-    low = value.lower()
-    starts = (
-        "your-", "your_", "my-api-key", "insert-", "process.env", "os.environ", "required|", "nullable|", "string|",
-        "sometimes|", "pk_live_", "pk_test_", "replace-me", "replace_me",
-    )  # fmt: skip
-    if low.strip("[]()<>{}*&").rstrip("?") in _PLACEHOLDERS or low.startswith(starts):
-        return True
-    if low.endswith(("-here", "_here", "example", "examplekey")) or frozenset("*x.•-_#?X ").issuperset(value):
+    if compiled(forms).match(value) or value.lower().strip("[]()<>{}*&").rstrip("?") in _PLACEHOLDERS:
         return True
     rest = compiled(r"\{[\w.?!\[\]()]+\}").sub("", value) if "{" in value else value
     return len(rest) < len(value) and sum(map(str.isalnum, rest)) < 4  # `{header}.{payload}`
