@@ -14,7 +14,7 @@ from core import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import re
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
 Span = tuple[int, int, str]
 """The start, end and kind of a secret."""
@@ -182,6 +182,17 @@ def compiled(pattern: str) -> re.Pattern[str]:
 
         known = _patterns[pattern] = re.compile(pattern)
     return known
+
+
+def places_of(text: str, parts: Iterable[str]) -> list[int]:
+    """Where one of the parts begins in the text."""
+    places: list[int] = []
+    for part in parts:
+        at = text.find(part)
+        while at >= 0:
+            places.append(at)
+            at = text.find(part, at + len(part))
+    return places
 
 
 class Clues:

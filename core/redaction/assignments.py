@@ -5,7 +5,7 @@ Judges names and values for the other finders too. Each name costs a bounded loo
 
 from __future__ import annotations
 
-from core.redaction import FOREIGN, NAME_PARTS, Span, compiled
+from core.redaction import FOREIGN, NAME_PARTS, Span, compiled, places_of
 from core.redaction.tokens import DIGITS, SIGNS, is_made_up, is_placeholder, is_prose, is_strong, is_technical
 
 MAX_JUDGED = 256  # characters of a value that are judged
@@ -40,8 +40,10 @@ _QUALIFIERS = frozenset("prod production dev staging test live old new value pla
 
 def words_of(name: str) -> list[str]:
     """The lower-case words of a name in any case style: `clientSecret`, `CLIENT_SECRET`, `client-secret`."""
-    shown = name if name.isascii() else "".join(char for char in name if char.isascii() or char.isalnum())
-    return [word.lower() for word in compiled(r"[A-Z]+(?![a-z])[^\WA-Z_]*|[A-Z]?[^\WA-Z_]+").findall(shown)]
+    words = "".join(char if char.isalnum() else " " * char.isascii() for char in name)
+    if not words[1:].islower():
+        words = compiled(r"(?<=[^A-Z\s])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])").sub(" ", words)
+    return words.lower().split()
 
 
 def family(name: str) -> str:
@@ -101,11 +103,12 @@ def find_names(text: str, lower: str, anchors: set[str]) -> tuple[list[Name], li
     At most 48 characters of a name on each side of a keyword are read. `anchors`: the keywords in the text.
     """
     assigned: dict[int, Name] = {}
-    others: list[Name] = []
+    others: set[Name] = set()
     families: dict[str, str] = {}
     for keyword in anchors.intersection(NAME_PARTS):
-        for match in compiled(rf"{keyword}[{NAME_CHARS}]{{0,48}}").finditer(lower):
-            at, end = match.span()
+        for at in places_of(lower, [keyword]):
+            ahead = text[at + len(keyword) : at + len(keyword) + 48]
+            end = at + len(keyword) + len(ahead) - len(ahead.lstrip(NAME_CHARS))
             head = text[max(0, at - 48) : at]
             start = at - len(head) + len(head.rstrip(NAME_CHARS))
             if text[start - 1 : start] == "\\" and text.startswith(("n--", "r--", "t--"), start):
@@ -124,7 +127,7 @@ def find_names(text: str, lower: str, anchors: set[str]) -> tuple[list[Name], li
             if is_assigning or is_element or (is_flag and sign != "-"):
                 assigned[end] = (start, end, kind)
             if sign not in (":", "=") and not is_flag:
-                others.append((start, end, kind))
+                others.add((start, end, kind))
     return sorted(assigned.values()), sorted(others)
 
 
@@ -434,7 +437,8 @@ def is_described(value: str, kind: str, *, quoted: bool = False, linked: bool = 
 
     `quoted`: it may be several words. `linked`: a word such as "is" precedes it. `sure`: a statement gives it.
     """
-    if len(value) < (1 if quoted else 5) or is_placeholder(value) or value[0] in "/~.{<-$[(|% \t,)" or "](" in value:
+    min_chars = 12 if kind not in LOOSE else 1 if quoted else 5
+    if len(value) < min_chars or value[0] in "/~.{<-$[(|% \t,)" or "](" in value or is_placeholder(value):
         return False
     digits = not DIGITS.isdisjoint(value)
     if " " in value:
@@ -445,7 +449,7 @@ def is_described(value: str, kind: str, *, quoted: bool = False, linked: bool = 
     if kind not in LOOSE:
         key = r"(?i)(?:[0-9a-f]{32}|[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12})\Z"
         min_digits = 1 if len(value) >= 16 and value.isalnum() else 2
-        is_token = len(value) >= 12 and sum(char in DIGITS for char in value) >= min_digits and letters
+        is_token = sum(char in DIGITS for char in value) >= min_digits and letters
         is_mixed = cased and len(value) >= 16 and value.isalnum()
         fits = is_token and (quoted or linked or is_mixed or compiled(key).match(value) is not None)
     elif quoted and sure:

@@ -6,7 +6,7 @@ A name of a secret is followed word by word, a dozen words at most, so that the 
 from __future__ import annotations
 
 from core import TYPE_CHECKING
-from core.redaction import ANNOUNCING, FOREIGN, LOGINS, MARK, Span, compiled
+from core.redaction import ANNOUNCING, FOREIGN, LOGINS, MARK, Span, compiled, places_of
 from core.redaction.assignments import LOOSE, Name, is_described, label
 from core.redaction.tokens import DIGITS, SIGNS, is_made_up, is_placeholder
 
@@ -38,10 +38,11 @@ _WORDS = {topic: frozenset(listed.split()) for topic, listed in {
 def find_in_prose(text: str, lower: str, names: list[Name], clues: Clues) -> list[Span]:
     """The (start, end, kind) of each secret in a sentence."""
     spans = _find_described(text, lower, names) if names else []
-    if any(map(lower.__contains__, ("passw", " pw ", "key", "token", "secret", "login", "rotated", "swapped"))):
+    topics = ("passw", " pw ", "key", "token", "secret", "login", "rotated", "swapped")
+    signs = (" it to ", "it's ", "it’s ", "one is ", "one was ")
+    if any(map(lower.__contains__, signs)) and any(map(lower.__contains__, topics)):
         spans += _find_said_of_it(text, lower)
-    announced = "|".join([*clues.anchors.intersection(LOGINS), " pass ", " pw ", " password "])
-    places = [match.start() for match in compiled(announced).finditer(lower)]
+    places = places_of(lower, [*clues.anchors.intersection(LOGINS), " pass ", " pw ", " password "])
     if clues.logins:
         places += [match.start() for match in compiled(r"\S+").finditer(text) if match.group() in clues.logins]
     return spans + _find_logins(text, lower, sorted(places)) if places else spans

@@ -114,10 +114,11 @@ def _in_columns(text: str, names: list[Name]) -> list[Span]:
     """Each secret below a header, a line whose cells are names; its rows are the lines below with as many cells."""
     spans: list[Span] = []
     done = 0
-    for start, _, _ in names if any(map(text.__contains__, "|\t;,")) else ():
+    for start, end, _ in names if any(map(text.__contains__, "|\t;,")) else ():
+        is_cell = text[end : end + 3].lstrip(" \"'`*]")[:1] in ("|", "\t", ";", ",", "\n", "\r")
         begin = text.rfind("\n", max(0, start - 400), start) + 1
         line = r"(?:[ \t\d]*→)?([\w \t\"'`*.|,;+-]{3,400})\r?\n"  # perhaps after its number in an agent's Read
-        header = compiled(line).match(text, begin) if start >= done else None
+        header = compiled(line).match(text, begin) if is_cell and start >= done else None
         delimiter = next((sign for sign in "|\t;," if sign in header[1]), "") if header else ""
         cells = header[1].split(delimiter) if header and delimiter else []
         kinds = [family(cell.strip(_CELL_MARGIN)) for cell in cells]

@@ -44,21 +44,19 @@ _REST = {
     # perhaps in two lines
     "aws-access-key": r"(?:[A-Z0-9]{16}(?![A-Z0-9])|(?=(?:\s*[A-Z0-9]){16}(?![A-Za-z0-9]))(?=[A-Z\s]{,99}\d)"
     r"[A-Z0-9]*\s*\n\s*[A-Z0-9]+)",
-    "google-api-key": r"[A-Za-z0-9_-]{30,}", "google-oauth": r"[A-Za-z0-9_-]{20,}",
-    "github-token": r"[A-Za-z0-9_]{20,}", "gitlab-token": r"[A-Za-z0-9_-]{20,}(?:\.[A-Za-z0-9_-]{2,})*+",
+    "gitlab-token": r"[A-Za-z0-9_-]{20,}(?:\.[A-Za-z0-9_-]{2,})*+", "stripe-key": r"[A-Za-z0-9+/=]{10,}",
     "slack-token": r"[A-Za-z0-9%-]{10,}", "slack-webhook": r"[a-z]{1,12}/([A-Za-z0-9/_+-]{16,})",
-    "stripe-key": r"[A-Za-z0-9+/=]{10,}", "anthropic-key": r"[A-Za-z0-9_-]{20,}",
     "openai-key": r"(?:(?:proj|svcacct|admin|None|or)-[A-Za-z0-9_-]{20,}|(?=[A-Za-z]{0,48}[0-9])[A-Za-z0-9]{20,})",
     "sendgrid-key": r"[A-Za-z0-9_-]{16,32}\.[A-Za-z0-9_-]{30,}", "twilio-key": r"[0-9a-f]{32}(?![A-Za-z0-9])",
     "api-key": r"[0-9a-f]{32}(?![A-Za-z0-9])", "discord-webhook": r"[0-9]{10,24}/([A-Za-z0-9_-]{30,})",
     "teams-webhook": r"([A-Za-z0-9]{32}(?:/[A-Za-z0-9_-]{16,})*)",
     "zapier-webhook": r"hooks/[a-z]{2,12}/(\d{5,12}/(?!abc|xxx)[A-Za-z0-9]{5,})",
     "databricks-token": r"[a-f0-9]{32}(?:-[0-9])?(?![A-Za-z0-9])",
-    "token": r"(?=[A-Za-z+/]{0,48}[0-9])[A-Za-z0-9+/=_,-]{20,}",
     "password-hash": r"(?:[^\s$:\"']{1,40}\$){1,2}[./A-Za-z0-9]{22,}",
     "jwt": r"(?<![_-]eyJ)[A-Za-z0-9_-]{8,}+\.[A-Za-z0-9_-]{8,}+(?:\.[A-Za-z0-9_-]*+)*+",
 }  # fmt: skip
-"""By kind, what follows the beginning of a token."""
+"""By kind, what follows the beginning of a token, unless it is `_ANY_REST`."""
+_ANY_REST = r"(?=[A-Za-z+/_-]{0,48}[0-9])[A-Za-z0-9+/=_,-]{20,}"
 _GAP = r"(?:[\s\"'+,]|\\[nrt\\])"
 _KEY_LABEL = r"(?:[A-Z0-9]{1,12} ){0,4}PRIVATE KEY(?: BLOCK)?-----"
 _SHAPES = (
@@ -73,12 +71,10 @@ _SHAPES = (
     # of a file of curl
     ("cookie", " TRUE | FALSE ", r"\t(?:TRUE|FALSE)\t/[^\t\n]*\t(?:TRUE|FALSE)\t\d+\t[^\t\n]+\t([^\s]{6,4096})"),
     # The digits after the `:` may be a port: `ssh://git:22@h`, `http://localhost:8080@2x.png`.
+    # If it contains a `/`, the characters before the slash are no port.
     ("url-password", "://",
-     r"://[^\s/@:\"'<>\[]{0,128}(?:(?<!//git)(?<!//localhost)(?<!//127\.0\.0\.1)|(?!:\d{1,5}@))"
-     r":(?!\d{1,5}@\dx\.)([^\s/\"'<>]{1,256})@(?=[^\s@])"),
-    # A password that contains a `/`: the characters before the slash are no port.
-    ("url-password", "://",
-     r"://[^\s/@:\"'<>\[]{0,128}:(?!\d*/)([^\s@/\"'<>]{1,128}/[^\s@\"'<>]{1,256})@(?=[\w.-]+(?:[:/?\s\"',)]|\Z))"),
+     r"://[^\s/@:\"'<>\[]{0,128}(?:(?<!//git)(?<!//localhost)(?<!//127\.0\.0\.1)|(?!:\d{1,5}@)):(?!\d{1,5}@\dx\.)"
+     r"([^\s/\"'<>]{1,256}(?=@[^\s@])|(?!\d*/)[^\s@/\"'<>]{1,128}/[^\s@\"'<>]{1,256}(?=@[\w.-]+(?:[:/?\s\"',)]|\Z)))"),
     # a token instead of a user, not a name with a number: `svc-account-2024`
     ("url-password", "://",
      r"://(?=[\d_-]*[A-Za-z])((?:(?=[\w-]*?\d[A-Za-z_-]+\d)(?=(?:[A-Za-z_-]*\d){3})"
@@ -112,7 +108,7 @@ def find_formed(text: str, clues: Clues) -> list[Span]:
     spans: list[Span] = []
     for kind, beginnings in FORMS.items():
         for beginning in clues.anchors.intersection(beginnings.split()):
-            spans += _find_matches(text, kind, _at_boundary(beginning) + _REST[kind])
+            spans += _find_matches(text, kind, _at_boundary(beginning) + _REST.get(kind, _ANY_REST))
     for kind, anchors, pattern in _SHAPES:
         if not clues.anchors.isdisjoint(anchors.split("|")):
             spans += _find_matches(text, kind, pattern)
@@ -125,9 +121,8 @@ def _at_boundary(beginning: str) -> str:
     from re import escape
 
     begins = escape(beginning)
-    escapes = (r"\\[nrt]", r"%[0-9A-Fa-f]{2}", r"\\u[0-9A-Fa-f]{4}")
-    behind_escape = "|".join(f"(?<={sign}{begins})" for sign in escapes)
-    return rf"{begins}(?:(?<![A-Za-z0-9]{begins})|{behind_escape})" if beginning[0].isalnum() else begins
+    before = (r"(?<![A-Za-z0-9]", r"(?<=\\[nrt]", r"(?<=%[0-9A-Fa-f]{2}", r"(?<=\\u[0-9A-Fa-f]{4}")
+    return begins + f"(?:{'|'.join(f'{look}{begins})' for look in before)})" * beginning[0].isalnum()
 
 
 def _find_matches(text: str, kind: str, pattern: str) -> list[Span]:
@@ -168,6 +163,9 @@ _PUBLIC = (
     "pk_live_", "pk_test_", "toolu_", "msg_", "call_", "req_", "resp_", "chatcmpl-", "fc_", "rs_", "run_", "thread_",
     "asst_", "srvtoolu_", "agent_msg_", "ses_", "prt_", "REDACTED", "nonce-", "MIIBIjAN", "MIICIjAN", "MFkwEwYHKoZI",
     "MCowBQYDK2V", "_ZN", "_ZK", "_ZT", "_ZS", "__ZN", "_RN",
+    # images, fonts, sounds, PDF and archives
+    "iVBORw0KGgo", "/9j/4", "R0lGOD", "UklGR", "d09GMg", "d09GRg", "T1RUTw", "AAABAA", "SUQz", "JVBERi0", "UEsDB",
+    "H4sIA", "PHN2Zy",
 )  # fmt: skip
 
 
@@ -180,12 +178,6 @@ def find_random(text: str, find: Find) -> list[Span]:
             lambda match: " " * len(match.group()), text
         )
     mapped = shown.encode("ascii", "replace").translate(_TOKEN_BYTES).decode("ascii")
-    labels_of_sums = ("sha256:", "sha384:", "sha512:", "sha256=", "sha384=", "sha512=", "h1:", ";base64,")
-    # how images, fonts, sounds, PDF and archives begin in base64
-    files = (
-        "iVBORw0KGgo", "/9j/4", "R0lGOD", "UklGR", "d09GMg", "d09GRg", "T1RUTw", "AAABAA", "SUQz", "JVBERi0", "UEsDB",
-        "H4sIA", "PHN2Zy",
-    )  # fmt: skip
     spans: list[Span] = []
     at = 0
     # each long word is found after the previous long word, since no shorter word between them contains it
@@ -193,9 +185,6 @@ def find_random(text: str, find: Find) -> list[Span]:
         at = mapped.find(word, at)
         start, at = at, at + len(word)
         if word.lower() == word or word.upper() == word or DIGITS.isdisjoint(word) or _is_public(word):
-            continue
-        is_file = len(word) >= 64 and word.startswith(files)
-        if is_file or text[max(0, start - 8) : start].lower().endswith(labels_of_sums):
             continue
         tokens = _in_path(text, word, start) if "/" in word else [(start, at)] if is_random(word) else []
         if tokens and not _is_published(text, start, at, find):
@@ -212,6 +201,7 @@ def _is_published(text: str, start: int, end: int, find: Find) -> bool:
     names = (
         "public_key", "public-key", "publickey", "public key", "pubkey", "pub_key", "verify_key", "etag", "peer",
         "if-none-match", "-id-2", "sec-websocket-accept", "sec-websocket-key", "_id", "-id", "sheet",
+        "sha256", "sha384", "sha512", " h1", ";base64,",
     )  # fmt: skip
     is_named = named.endswith(names) and "sess" not in named[-16:] and "secret" not in named[-16:]
     address = r"(?:Qm[1-9A-HJ-NP-Za-km-z]{44}|[13][1-9A-HJ-NP-Za-km-z]{25,34})\Z"  # of IPFS, of Bitcoin
