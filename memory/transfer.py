@@ -24,6 +24,7 @@ from core.store.sqlite import COLLECTIONS, fold_log
 from memory import gate, write
 from memory.curate import with_iso_times
 from memory.knowledge import markdown
+from recall.ranking import STALE_MS
 
 LINES = "ours"  # the value of `--format` for our own JSON lines
 MARKDOWN = "markdown"
@@ -80,7 +81,18 @@ class _Import:
 
     def __init__(self, form: str, preview: bool, now: int) -> None:
         self.now = now
-        counts = ("added", "updated", "merged", "unchanged", "forgotten", "lines", "failed", "items", "leftOutCount")
+        counts = (
+            "added",
+            "updated",
+            "merged",
+            "unchanged",
+            "forgotten",
+            "lines",
+            "failed",
+            "items",
+            "leftOutCount",
+            "staleAge",
+        )
         self.report: dict[str, Any] = {"form": form, "preview": preview, **dict.fromkeys(counts, 0)}
         self.report |= {"redacted": Counter(), "first": [], "errors": [], "ignored": [], "leftOut": []}
 
@@ -98,6 +110,7 @@ class _Import:
             with sqlite.transaction(db):
                 outcomes = [self._put(db, incoming, vectors) for incoming in batch]
             for incoming, (outcome, document) in zip(batch, outcomes, strict=True):
+                self.report["staleAge"] += outcome == "added" and self._is_stale(document)
                 self._note(outcome, "first", {
                     "where": f"line {incoming.line}", "outcome": outcome, "id": document["id"],
                     "tags": document["tags"], "verdict": document["write_verdict"],
@@ -109,6 +122,12 @@ class _Import:
             store_file.merge(db, "lexicon")
         fold_log(db, over=0)
         return self.report
+
+    def _is_stale(self, document: Document) -> bool:
+        """Whether recall leaves out a new memory because of its age."""
+        is_unused = not document["recall_count"] and documents.PINNED not in document["tags"]
+        confirmed_at = max(document["created_at"], document["updated_at"])
+        return document["collection"] == "observations" and is_unused and self.now - confirmed_at > STALE_MS
 
     def _note(self, counted: str, listed: str, about: dict[str, Any]) -> None:
         """Count a memory or a complaint, and quote the first few."""
@@ -259,7 +278,7 @@ def from_line(line: Any, number: int, redacted: list[str], *, now: int) -> Incom
             _require(value is not None, f"{key} must be {_KINDS[kind]}")
             document[name] = value  # type: ignore[literal-required]
             given.add(name)
-    if "updated_at" not in given and collection != "observations":  # an import confirms these, however old they are
+    if "updated_at" not in given:
         document["updated_at"] = document["created_at"]
     document["id"] = _identifier(line.get("id"), document, has_time="created_at" in given)
     return Incoming(document, number, frozenset(given))

@@ -214,10 +214,12 @@ class _Recall:
         semantic = max(int(lexical * 0.4), self.limit)  # sqlite-vec takes longer the more it returns
         vector = b""
         if by_meaning and self.query.by_meaning and self.source.semantic:
-            from recall.vectors import document_vector
+            from recall.vectors import condition_of_unknown_words, document_vector
 
             vector = document_vector(self.expanded)
         self.ranked = self.ranking.rank(self.source, terms, vector, self.filters, lexical, semantic)
+        if vector and self.ranked and self.source.absent(terms) == 1:
+            condition = condition_of_unknown_words(self.expanded)
         if condition is not None:
             first = {ranked.traits["rowid"]: ranked for ranked in self.ranked[:CANDIDATES]}
             self.ranked = [

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 LEXICAL_SCALE = 0.7  # of the BM25 that scores .5: see `half_bm25`
 MAX_MEANING = 0.35  # the most that meaning scores in a large store; words find more than static vectors do
+STALE_MS = 90 * DAY_MS  # the age at which an observation that was never recalled is left out (the mirrored CLI)
 SMALL_STORE = 200  # documents: in a store of that size an absent word counts half, since it lacks most words anyway
 
 
@@ -244,7 +245,7 @@ def reasons_to_drop(traits: Traits, score: float, now: int, query: Query) -> lis
     rules = {
         "too_short": traits["chars"] < 12 and is_observation and not traits["by_hand"],
         "stale_tagged": traits["stale"],
-        "stale_age": is_observation and is_unused and now - traits["confirmed_at"] > 90 * DAY_MS,
+        "stale_age": is_observation and is_unused and now - traits["confirmed_at"] > STALE_MS,
         "invalid_score": not 0 <= score <= 1,
         "below_min_score": 0 <= score < query.min_score,
         "held_by_write_gate": verdict == "hold" and not query.include_hold,

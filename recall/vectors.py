@@ -17,6 +17,11 @@ from __future__ import annotations
 import mmap
 import os
 
+from core import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 DIMENSIONS = 256
 SPACE = "minilm-256-v1"  # vectors of different spaces cannot be compared
 
@@ -155,6 +160,18 @@ def split_words(text: str) -> list[str]:
     import unicodedata
 
     return unicodedata.normalize("NFD", text).translate(_characters).split()
+
+
+def condition_of_unknown_words(query: str) -> Callable[[str], bool] | None:
+    """What a text must contain if no word of a query has a vector of its own: the beginning of one.
+
+    The vectors of their pieces say little. None for other queries.
+    """
+    shared = 5  # letters, by which a German compound finds its parts
+    asked = split_words(query)
+    if any(len(_pieces(word, _word_sums.table or Table())) == 1 for word in asked):
+        return None
+    return lambda text: any(word[:shared] in " ".join(split_words(text)) for word in asked)
 
 
 def _pieces(word: str, table: Table) -> list[int]:

@@ -65,6 +65,8 @@ def import_(
         if not report["items"]:
             why = "".join(f": {item['where']}: {item['reason']}" for item in report["leftOut"][:1])
             raise Failure("IMPORT_FAILED", f"nothing in {file} can be imported as {form}{why}", "give its --format")
+    if stale := report["staleAge"]:
+        message += f"\nrecall leaves out {stale} that are older than 90 days; a new `updated_at` brings them in."
     is_incomplete = bool(failed) and not preview
     return Answer({"file": file, **report}, exit_code=FAILED * is_incomplete, message=message)
 

@@ -9,6 +9,7 @@ from conftest import Run
 from memory import transfer
 
 NOW = 1_790_000_000_000
+AT = {"JOELCLAW_NOW_MS": str(NOW)}
 
 
 def read(line: Any) -> transfer.Incoming:
@@ -106,10 +107,11 @@ def test_forgotten_memories_stay(run: Run) -> None:
     assert run("memory", "show", "a").result == before
 
 
-def test_a_memory_that_another_tool_kept_for_years_is_recalled(run: Run) -> None:
-    taken(run, {"id": "mem0-1", "text": TEXT, "created_at": "2019-02-01T08:00:00Z"})
-    hits = run("recall", "gateway port", env={"JOELCLAW_NOW_MS": str(NOW)}).result["hits"]
-    assert [hit["id"] for hit in hits] == ["mem0-1"]
+def test_a_memory_too_old_to_be_recalled_is_counted_until_it_is_confirmed(run: Run) -> None:
+    old = {"id": "mem0-1", "text": TEXT, "created_at": "2019-02-01T08:00:00Z"}
+    assert taken(run, old)["staleAge"] == 1 and not run("recall", "gateway port", env=AT).result["hits"]
+    assert taken(run, {**old, "updated_at": NOW})["staleAge"] == 0
+    assert [hit["id"] for hit in run("recall", "gateway port", env=AT).result["hits"]] == ["mem0-1"]
 
 
 @pytest.mark.parametrize("session", ["", "s1"])

@@ -40,6 +40,17 @@ def test_nonsense_finds_nothing_where_there_is_much(run: Run, query: str, among:
     assert run("recall", query).result["found"] == count
 
 
+@pytest.mark.parametrize(("query", "count"), [("zzzz", 0), ("xyzzyq zzzz", 0), ("shceduler", 0), ("Lagerhallentor", 1)])
+def test_a_word_without_a_vector_finds_only_what_begins_like_it(run: Run, query: str, count: int) -> None:
+    for text in (
+        "We chose Postgres over MySQL because of row level security", "Das Lager der Werft schließt am Freitag",
+        "Joe: works at the mill",
+    ):  # fmt: skip
+        run("memory", "write", text)
+    done = run("recall", query, "--exit-code", ok=bool(count))
+    assert (done.code, done.result["count"]) == (int(not count), count)
+
+
 def test_a_hit_far_below_the_best_is_dropped(run: Run) -> None:
     lease, other = "We renew the lease every ten seconds and do not raise it", "The crane is not painted in winter"
     for text in (lease, other):
