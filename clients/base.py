@@ -188,16 +188,31 @@ class Client:
         return prompt.text
 
     def side_entries(self, line: dict[str, Any]) -> list[Entry]:
-        """The entries of a line of a subagent's own transcript."""
-        return self.entries(line)
+        """The entries of a line of a subagent's own transcript. What it was asked comes from the agent."""
+        found = self.entries({**line, "isSidechain": False})
+        for entry in found:
+            if entry.kind == "prompt":
+                entry.kind, entry.origin = "note", "teammate"
+        if found:
+            found[0].parent_session, found[0].session, found[0].session_kind = found[0].session, "", "subagent"
+        return found
 
     def is_side(self, path: str) -> bool:  # noqa: ARG002  # for subclasses
         """Whether a transcript is that of a subagent, by its name."""
         return False
 
-    def side_transcripts(self, path: str) -> list[str]:  # noqa: ARG002  # for subclasses
+    def side_folder(self, path: str) -> str:  # noqa: ARG002  # for subclasses
+        """The folder with the transcripts of the subagents that a session began, by the path of its own; "" if none."""
+        return ""
+
+    def side_transcripts(self, path: str) -> list[str]:
         """The transcripts of the subagents that a session began, by the path of its own."""
-        return []
+        folder = self.side_folder(path)
+        try:
+            names = sorted(os.listdir(folder)) if folder else []
+        except OSError:
+            return []
+        return [os.path.join(folder, name) for name in names if self.is_side(name)]
 
     def titles(self) -> dict[str, str]:
         """The names of sessions that it keeps in a file of their own, by the session's id."""

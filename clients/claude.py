@@ -130,27 +130,14 @@ class Claude(Client):
         head.is_side = bool(line["isSidechain"]) if "isSidechain" in line else None
         return found
 
-    def side_entries(self, line: dict[str, Any]) -> list[Entry]:
-        """The entries of a line of a subagent's own transcript. What it was asked comes from the agent."""
-        found = self.entries({**line, "isSidechain": False})
-        for entry in found:
-            if entry.kind == "prompt":
-                entry.kind, entry.origin = "note", "teammate"
-        found[0].parent_session, found[0].session, found[0].session_kind = found[0].session, "", "subagent"
-        return found
-
     def is_side(self, path: str) -> bool:
         """Whether a transcript is that of a subagent. Some only repeat the conversation, for the client itself."""
         name = os.path.basename(path)
         return name.startswith("agent-") and not name.startswith(("agent-acompact-", "agent-aprompt_suggestion-"))
 
-    def side_transcripts(self, path: str) -> list[str]:
-        """The transcripts of the subagents that a session began."""
-        folder = os.path.join(os.path.splitext(path)[0], "subagents")
-        try:
-            return [os.path.join(folder, name) for name in sorted(os.listdir(folder)) if self.is_side(name)]
-        except OSError:
-            return []
+    def side_folder(self, path: str) -> str:
+        """As `Client.side_folder`."""
+        return os.path.join(os.path.splitext(path)[0], "subagents")
 
     def _answer_entries(self, line: dict[str, Any], at: int | None) -> list[Entry]:
         message = as_object(line.get("message"))

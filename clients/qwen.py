@@ -5,6 +5,8 @@ The envelope of a line is Claude Code's: `uuid` and `parentUuid` make a tree. It
 
 from __future__ import annotations
 
+import os
+
 from clients.base import SHARED_EVENTS, Client
 from clients.content import as_object, as_objects, as_text, parse_timestamp, positive_int, typed, without_ours
 from clients.entries import Entry, diff_entries, in_envelope, plan_entries, result_entry, summary_entry, usage_entries
@@ -75,6 +77,15 @@ class Qwen(Client):
             origin = "user" if about.get("titleSource") == "manual" else "client"
             found = [Entry("title", text=as_text(about.get("customTitle")), origin=origin)]
         return in_envelope(found, line, at, client=self.name)
+
+    def is_side(self, path: str) -> bool:
+        """Whether a transcript is that of a subagent."""
+        return os.path.basename(path).startswith("agent-") and path.endswith(".jsonl")
+
+    def side_folder(self, path: str) -> str:
+        """As `Client.side_folder`."""
+        chats, name = os.path.split(os.path.splitext(path)[0])
+        return os.path.join(os.path.dirname(chats), "subagents", name)
 
     def _answer_entries(self, line: dict[str, Any], parts: list[dict[str, Any]], at: int | None) -> list[Entry]:
         said = "\n".join(as_text(part.get("text")) for part in parts if not part.get("thought"))

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from conftest import ROOT, Run
@@ -53,6 +54,33 @@ def test_qwen_gets_the_note_again_in_the_next_process(hook: Hook) -> None:
     assert note_count(note) == 1 and "worker.py" in note
     assert hook("qwen", "UserPromptSubmit.tool-result", lines) == hook("qwen", "Stop", lines) == ""
     assert hook("qwen", "SessionStart.resume", lines) == note
+
+
+@pytest.mark.parametrize("by_hook", [True, False])
+def test_subagents_of_qwen_are_archived(hook: Hook, run: Run, tmp_path: Path, by_hook: bool) -> None:
+    path = tmp_path / ".qwen/projects/p/subagents" / SESSION / "agent-explore-1a2b3c4d.jsonl"
+    path.parent.mkdir(parents=True)
+    said: list[tuple[str, dict[str, Any]]] = [
+        ("user", {"text": "find the gauge"}),
+        ("assistant", {"functionCall": {"id": "c1", "name": "run_shell_command", "args": {"command": "ls src"}}}),
+        ("tool_result", {"functionResponse": {"id": "c1", "response": {"output": "gauge.py"}}}),
+        ("assistant", {"text": "It is in src/gauge.py."}),
+    ]
+    about = {"sessionId": SESSION, "timestamp": "2026-11-28T13:50:10.000Z", "cwd": "/w", "isSidechain": True}
+    for number, (kind, part) in enumerate(said):
+        line = {"uuid": f"s{number}", "parentUuid": f"s{number - 1}" if number else None, "type": kind, **about}
+        line |= {"agentId": "explore-1a2b3c4d", "message": {"role": "model", "parts": [part]}}
+        with path.open("a") as file:
+            file.write(json.dumps(line) + "\n")
+    if by_hook:
+        hook("qwen", "Stop", lines_until_the_end("qwen"))
+    added = run("memory", "archive", "--all", env={"HOME": str(tmp_path)}).result["episodes"]["added"]
+    assert added == (0 if by_hook else 2)
+    shown = run("session", "show", path.stem).result
+    assert (shown["kind"], shown["parent"], shown["client"]) == ("subagent", SESSION, "qwen")
+    texts = [json.loads(line)["text"] for line in run("memory", "export", "--collection", "episodes").out.splitlines()]
+    assert {"teammate: find the gauge", "assistant: It is in src/gauge.py."} <= set(texts)
+    assert "ls src" in run("recall", "ls src", "--raw", "--everywhere").out
 
 
 @pytest.mark.parametrize(("names", "counts"), [
