@@ -82,7 +82,7 @@ Session = Annotated[str | None, session_option("The session's id")]
 Stdin = Annotated[bool, Option("--stdin", help="Also read a JSON object from stdin")]
 Percent = Annotated[float | None, Option("--percent", min=0, max=100, metavar="P", help="Context usage in percent")]
 CLIENTS = "|".join(clients.NAMES)  # a metavar such as `a|b` names the only values of an option
-OnlyClient = Annotated[str | None, Option("--client", metavar=CLIENTS, help="Only this client")]
+OnlyClient = Annotated[str | None, Option("--client", metavar=f"{CLIENTS}|generic", help="Only this client")]
 ConfirmedDeletion = Annotated[
     bool | None, Option("--yes/--dry-run", "-y", help="Do not ask, or only show what would happen")
 ]

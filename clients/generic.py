@@ -45,6 +45,8 @@ class Generic(ExtensionClient):
         event["session"] = session_of(payload) or event["session"]
         lines = as_objects(payload.get("entries"))[-400:] or ([payload] if self.wrote(payload) else [])
         event["items"] = [entry for line in lines for entry in self.entries(line)]
+        if event["kind"] == "after_compaction" and not event["transcript"]:
+            event["items"].append(Entry("compaction"))
         prompts = [entry.text for entry in event["items"] if entry.kind == "prompt" and entry.text]
         event["messages"] = [*event["messages"], *prompts][-32:]
         event["files"] = list(dict.fromkeys([*event["files"], *(it for entry in event["items"] for it in entry.files)]))

@@ -338,6 +338,17 @@ def test_other_agents_write_json_lines_of_a_documented_form(run: Run, person: Pa
     assert "'whatever'" in refused.json["error"]["message"]
 
 
+def test_a_session_that_only_a_hook_reports_is_listed_by_its_client_and_compacted(run: Run) -> None:
+    lines = own_form("own-1", "mend the whimbrel gauge", "It lacks a tide.")
+    run("hook", "generic", "turn_end", stdin=json.dumps({"session": "own-1", "entries": lines}))
+    assert run("lost", "own-1", ok=False).json["error"]["code"] == "NO_COMPACTION"
+    for event in ("before_compaction", "after_compaction"):
+        run("hook", "generic", event, stdin=json.dumps({"session": "own-1"}))
+    assert run("lost", "own-1").result["compaction"]["callsBefore"] == 1
+    (row,) = run("session", "list", "--client", "generic").result["sessions"]
+    assert (row["sessionId"], row["compactions"], row["turns"]) == ("own-1", 1, 1)
+
+
 def test_the_documented_form_gives_times_in_three_ways_and_may_have_other_fields(run: Run) -> None:
     for time in (AT, 1_790_000_000, 1_790_000_000_000):
         line = {"session": "s1", "role": "user", "text": f"count the dunlins, {time}", "time": time, "mood": {"x": 1}}
