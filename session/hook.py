@@ -142,10 +142,10 @@ class Hook:
 
             if texts := compaction.cancel(event, session):
                 return texts
-        is_compaction = kind == "before_compaction"
+        was_compacted = False
         if kind in TURN_KINDS:
             session.usage = self._usage = _usage(event, session)
-            is_compaction = _record_unreported_compaction(event, session) or is_compaction  # Gemini CLI
+            was_compacted = _record_unreported_compaction(event, session)  # Gemini CLI
         record(event, session)
         session.save()
         self._archive(event, session)
@@ -153,13 +153,8 @@ class Hook:
         if client.logs_compactions and any(row.kind == "compaction" for row in session.entries):
             record({**event, "kind": "after_compaction"}, session)
         texts = reactions.run_due(event, session)
-        if (is_compaction and _client_waits(event, session)) or kind == "before_branch":
-            from session import compaction
-
-            with fault_boundary(session.store, "summary"):
-                texts += compaction.offer_summary(event, session)
-            with fault_boundary(session.store, "notify"):
-                texts += compaction.announce(session.agent, session.config) if is_compaction else []
+        if was_compacted or kind in ("before_compaction", "before_branch"):
+            texts += _texts_at_compaction(event, session)
         return _in_every_turn(event, session, texts) if client.forgets_texts else texts  # OpenClaw
 
     def _archive(self, event: HookEvent, session: Session) -> None:
@@ -170,18 +165,10 @@ class Hook:
             from core.store import folders
 
             session.store.write("folder", lambda db: folders.note(db, cwd), None)
-        if not items:
-            # If lines name their folder, they wait for a folder that is not excluded; then each is judged by its own.
-            must_wait = is_excluded and bool(clients.by_name(session.agent).folder_mark)
-            if must_wait or not event["transcript"]:
-                return
-            from core.store import sources
-
-            if not sources.existing(event["transcript"]) or (not is_excluded and _can_wait(event, session)):
-                return
-        session.entries = session.store.write(
-            "archive", lambda db: self._ingest(db, event, session, is_excluded=is_excluded), items
-        )
+        if items or _must_read_transcript(event, session, is_excluded=is_excluded):
+            session.entries = session.store.write(
+                "archive", lambda db: self._ingest(db, event, session, is_excluded=is_excluded), items
+            )
 
     def _ingest(self, db: apsw.Connection, event: HookEvent, session: Session, *, is_excluded: bool) -> Sequence[Entry]:
         """Archive what an event brings; returns the new entries."""
@@ -317,25 +304,31 @@ def _client_waits(event: HookEvent, session: Session) -> bool:
     return event["kind"] not in ("turn", "end")
 
 
-def _can_wait(event: HookEvent, session: Session) -> bool:
-    """Whether the new lines of a transcript can wait for the end of the turn: then the store need not be opened.
+def _must_read_transcript(event: HookEvent, session: Session, *, is_excluded: bool) -> bool:
+    """Whether the transcript may have lines that cannot wait; otherwise the store need not be opened.
 
-    At a prompt these are lines without a message; after a tool any, unless they may record a compaction.
+    At a prompt, lines without a message wait for the end of the turn; after a tool all lines do, unless they may record
+    a compaction. In an excluded folder, lines that name their folder wait for another; then each is judged by its own.
     """
-    from core.store.sources import open_source
-
-    client, end = clients.by_name(session.agent), session.state.archived_to
-    waits_after_tool = event["kind"] == "tool" and client.reports_compactions and not client.logs_compactions
-    if event["kind"] != "prompt" and not waits_after_tool:
+    client, path, end = clients.by_name(session.agent), event["transcript"], session.state.archived_to
+    if not path or (is_excluded and client.folder_mark):
         return False
+    from core.store import sources
+
+    if not sources.existing(path):
+        return False
+    waits_after_tool = event["kind"] == "tool" and client.reports_compactions and not client.logs_compactions
+    if is_excluded or not (event["kind"] == "prompt" or waits_after_tool):
+        return True
     try:
-        with open_source(event["transcript"]) as source:
+        with sources.open_source(path) as source:
             size = source.size() - end
             if not 0 <= size < (WAITING_BYTES if waits_after_tool else UNSAID_BYTES):
-                return False
-            return waits_after_tool or not any(mark in source.read(size, end) for mark in client.said_marks)
-    except (OSError, ValueError):  # reading it for the archive reports that
-        return False
+                return True
+            new = source.read(size, end)
+    except (OSError, ValueError):  # the archive reports that
+        return True
+    return not waits_after_tool and any(mark in new for mark in client.said_marks)
 
 
 def _usage(event: HookEvent, session: Session) -> ContextUsage:
@@ -374,6 +367,19 @@ def _record_unreported_compaction(event: HookEvent, session: Session) -> bool:
     if has_shrunk or not is_reported:
         session.usage = {**usage, "tokens": None}
     return False
+
+
+def _texts_at_compaction(event: HookEvent, session: Session) -> list[Text]:
+    """What we give at a compaction: our summary, if the client takes one, and the notice that it begins."""
+    from session import compaction
+
+    texts: list[Text] = []
+    with fault_boundary(session.store, "summary"):
+        texts += compaction.offer_summary(event, session)
+    if event["kind"] != "before_branch":
+        with fault_boundary(session.store, "notify"):
+            texts += compaction.announce(session.agent, session.config)
+    return texts
 
 
 def _in_every_turn(event: HookEvent, session: Session, texts: list[Text]) -> list[Text]:

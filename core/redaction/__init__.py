@@ -104,7 +104,7 @@ _PRINTERS = (
 _patterns: dict[str, re.Pattern[str]] = {}
 _harmless_words: set[str] = set()
 """Words of earlier texts that announce nothing: a session repeats most of its words."""
-_clean_names: set[str] = set()
+_clean_names = {""}
 """Short texts without a secret, such as the names in events, which a process checks several times."""
 
 
