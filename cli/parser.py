@@ -86,7 +86,7 @@ class Parameter:
         except ValueError:
             value = float("nan")
         noun = "a whole number" if self.kind == "whole" else "a number"
-        return value if low <= value <= high else None, f"{noun} from {low:.15g} to {high:.15g}"
+        return value if low <= value <= high else None, f"{noun} from {low:.15g} to {high:.16g}"
 
 
 class Command:

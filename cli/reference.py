@@ -81,9 +81,10 @@ def report_unknown_command(words: Sequence[str], *, as_json: bool) -> int:
     kind = "option" if words[0][:1] == "-" else "command"
     paths = list(declared(group) if group else {**every_command(), **every_group()})
     near = get_close_matches(" ".join(words[:2]), paths, 1, 0.72) or get_close_matches(words[0], paths, 1, 0.72)
+    of_a_group = [path for path in paths if path.endswith(f" {words[0]}")]
     fix = f"use one of: {', '.join(declared(group) if group else MODULES)}; joelclaw --help says what each does"
-    if near:
-        fix = f"did you mean `joelclaw {near[0]}`?"
+    if near or len(of_a_group) == 1:
+        fix = f"did you mean `joelclaw {(near or of_a_group)[0]}`?"
     failure = usage("USAGE", f"there is no {kind} {typed[:60]!r}", fix)
     return report(words[0][:60], failure, as_json=as_json, helped=group)
 

@@ -42,8 +42,9 @@ def memory_write(options: Mapping[str, Any]) -> Answer:
     text = clean_text(text)  # before the store is opened: wrong usage leaves no trace
     db = sqlite.open_writing(busy_ms=settings.get_int("store.busy_ms"), durable=True)
     # A memory without a project gets that of its session, so a memory for all projects must have neither.
-    session = "" if options["for_all"] else options["session"] or ""
-    project = options["project"] or _project(db, options["session"] or "")
+    given = _whole_id(db, options["session"] or "")
+    session = "" if options["for_all"] else given
+    project = options["project"] or _project(db, given)
     draft = Draft(
         text,
         category=options["category"] or "",
@@ -60,6 +61,16 @@ def memory_write(options: Mapping[str, Any]) -> Answer:
     forget = step(f"joelclaw memory forget {result['id']}", "remove it from memory")
     show = step(f"joelclaw memory show {result['id']}", "everything known about it")
     return Answer(result, [show, forget])
+
+
+def _whole_id(db: apsw.Connection, given: str) -> str:
+    """The archived session whose id, a UUID, begins with what is given, else the latter; SESSION_AMBIGUOUS."""
+    if 8 <= len(given) < 36 and "-" not in given[:8] and not given.strip("0123456789abcdef-"):
+        from core.store import sessions
+
+        found = sessions.whole_id(db, given)
+        return found if len(found) == 36 else given
+    return given
 
 
 def _project(db: apsw.Connection, session: str) -> str:

@@ -81,6 +81,7 @@ def test_on_a_terminal_json_asks_for_the_envelope(home: Path) -> None:
 
 @pytest.mark.parametrize(("words", "expected"), [
     ("recal x", "recall"), ("memry write x", "memory write"), ("otel emitt a", "otel emit"),
+    ("forget x", "memory forget"),
 ])  # fmt: skip
 def test_a_mistyped_command_is_guessed(usage_error: Told, words: str, expected: str) -> None:
     assert usage_error(*words.split())["fix"] == f"did you mean `joelclaw {expected}`?"

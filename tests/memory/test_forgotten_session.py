@@ -116,6 +116,13 @@ def test_a_forgotten_session_is_found_nowhere_and_comes_back_whole(
     assert (home / "sessions" / f"{SESSION}.json").read_bytes() == state
 
 
+@pytest.mark.usefixtures("transcript")
+def test_a_memory_written_for_the_beginning_of_its_id_belongs_to_it(run: Run) -> None:
+    assert run("memory", "write", "the merlin pump is green", "--session", SESSION[:8]).result["session"] == SESSION
+    assert run("memory", "write", "the osprey pump is red", "--session", "build-77").result["session"] == "build-77"
+    assert run("memory", "forget", "--session", SESSION[:8]).result["toolCalls"] == 3
+
+
 def test_its_next_hook_and_an_archive_leave_it_forgotten(run: Run, home: Path, transcript: Transcript) -> None:
     run("memory", "forget", "--session", SESSION)
     transcript.user("what about the osprey cache?")

@@ -95,7 +95,7 @@ def test_a_receiver_that_is_down(run: Run, receiver: Receiver, store: Callable[.
     failed = run("otel", "export", env=receiver.env, ok=False)
     assert failed.code == 1
     assert failed.json["error"]["code"] == "OTEL_EXPORT_FAILED"
-    assert "no answer: ConnectionError" in failed.json["error"]["message"]
+    assert "no answer: ConnectionError: [Errno 111] Connection refused (" in failed.json["error"]["message"]
     assert "OTEL_EXPORTER_OTLP_ENDPOINT" in failed.json["fix"]
     assert "3 events wait" in failed.json["error"]["message"]
     assert failed.err == ""
