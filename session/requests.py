@@ -130,11 +130,11 @@ def last_request(prompts: Sequence[str]) -> str:
     )
 
 
-def open_request(history: History, session: Session, calls: Sequence[Call]) -> str:
+def open_request(history: History, session: Session, calls: Sequence[Call], summary: str = "") -> str:
     """The requests of the open turn: its first and last request, and its last words: `"…" · then: "…"`.
 
     If all of them are short ("continue"), the requests that they may be about come first. A request of a turn that has
-    ended says so.
+    ended says so. It is "" if a client's summary repeats all of them.
     """
     said = history.conversation(READ_CHARS)  # times and prompts; the agent's words are ""
     at = _turn_start(said, calls, session.get("ended_at", 0))
@@ -147,10 +147,10 @@ def open_request(history: History, session: Session, calls: Sequence[Call]) -> s
         earlier = [prompt for prompt in before if prompt not in shown][-12:]
         found = _requests_before(earlier) or ([] if shown else earlier[-1:])
         shown = dict.fromkeys(found, " (turn ended)") | shown
-    return " · then: ".join(
-        f'"{opening(prompt, LAST_CHARS if at else LINE_CHARS)}"{ended}'
-        for at, (prompt, ended) in enumerate(shown.items())
-    )
+    quoted = [opening(prompt, LAST_CHARS if at else LINE_CHARS) for at, prompt in enumerate(shown)]
+    if all(_is_in(summary, text) for text in quoted):
+        return ""
+    return " · then: ".join(f'"{text}"{ended}' for text, ended in zip(quoted, shown.values(), strict=True))
 
 
 def talked_about(history: History) -> str:
@@ -177,11 +177,10 @@ def opening(prompt: str, characters: int) -> str:
     return clip(one_line(text), characters, characters // 2)
 
 
-def is_in_summary(summary: str, line: str) -> bool:
-    """Whether a client's summary repeats the request that a line of ours quotes."""
-    asked = line.partition('"')[2].rstrip('"').lower().split(CUT)
+def _is_in(summary: str, quoted: str) -> bool:
+    """Whether a client's summary repeats a request that we quote, perhaps cut."""
     known = " ".join(summary.lower().split())
-    return all(" ".join(part.split()) in known for part in asked)
+    return all(" ".join(part.split()) in known for part in quoted.lower().split(CUT))
 
 
 def _turn_start(said: Sequence[tuple[int, str]], calls: Sequence[Call], ended_at: int) -> int:

@@ -22,7 +22,7 @@ from core.store.calls import fading
 from session import command_runs, own_command
 from session.reactions import NO_CHECKPOINT, NO_RESULTS, Reaction
 from session.record import JOINT, asks_for_last_note, searchable, task_query, task_text
-from session.requests import is_in_summary, is_request, open_request, says_something, talked_about
+from session.requests import is_request, open_request, says_something, talked_about
 from session.session import fault_boundary
 
 if TYPE_CHECKING:
@@ -241,11 +241,11 @@ def _work_lines(
     history: History, session: ArchivedSession, calls: Sequence[Call], summary: str, names: Mapping[str, str], room: int
 ) -> list[str]:
     """How far the work is, and what it is, unless the summary repeats it; the first lines that fit into the room."""
-    request, edits = open_request(history, session, calls), history.edits()
+    request, edits = open_request(history, session, calls, summary), history.edits()
     failure = command_runs.failing(calls, edits)
     git_state = branch_and_commit(session.get("worktree") or session["folder"])
     lines = [
-        f"**Task:** {request}" if request and not is_in_summary(summary, request) else "",
+        f"**Task:** {request}" if request else "",
         _plan_line(session),
         command_runs.unrun_line(history, edits, calls, names, room=110),
         command_runs.failure_line(failure, 240, 80) if failure else "",

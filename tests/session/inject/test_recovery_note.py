@@ -161,12 +161,9 @@ def test_a_summary_that_has_everything_gets_no_note(run: Run, tmp_path: Path, pa
     assert compacted(run, transcript.path, f"Task: {TASK}.", session_id=OTHER) == ""
 
 
-def test_a_task_that_the_summary_repeats_is_left_out(run: Run, tmp_path: Path) -> None:
-    transcript = Transcript(tmp_path / f"{SESSION}.jsonl")
-    transcript.user(TASK)
-    edited(transcript, "e", first=45, lines=["-        pass", "+        delay = first_delay"])
-    note = compacted(run, transcript.path, f"{SUMMARY} The user said: {TASK}").splitlines()
-    assert note[2] == "**Edited, not run since:** tide_import.py:45"
+def test_a_task_that_the_summary_repeats_is_left_out(run: Run, path: Path) -> None:
+    note = compacted(run, path, f"{SUMMARY} The user said: {TASK}. Then: use four spaces there.").splitlines()
+    assert note[2] == "**Edited, not run since:** tide_import.py:45-46"
 
 
 @pytest.mark.parametrize("choice", ["1+2", "yes do it"])
