@@ -161,17 +161,13 @@ def redact_value(value: object, plain: Callable[[str], str] = lambda text: redac
 
 def _texts_of(value: object) -> list[str]:
     """All strings in a JSON value, keys too."""
-    texts: list[str] = []
-    waiting = [value]
-    while waiting:
-        item = waiting.pop()
+    items = [value]
+    for item in items:  # which grows, so that no depth is too much
         if isinstance(item, dict):
-            waiting += (*item, *item.values())
+            items += (*item, *item.values())
         elif isinstance(item, (list, tuple)):
-            waiting += item
-        elif isinstance(item, str):
-            texts.append(item)
-    return texts
+            items += item
+    return [item for item in items if isinstance(item, str)]
 
 
 def compiled(pattern: str) -> re.Pattern[str]:

@@ -26,26 +26,21 @@ _TO = r"(?:\\{0,3}[\"']?[ \t,=]{1,4})"
 _NAME = r"\"?[\w./:-]*(?i:passw(?:or)?d|passphrase|psk|secret|token|(?:api|access)_?key)[\w.-]*[\"']?"
 _PROGRAMS = (
     # an option
-    ("sshpass|rdesktop|evil-winrm|netexec|nxc |useradd|usermod", "", rf"-p{_TO}?{_VALUE}"),
+    ("sshpass|rdesktop|evil-winrm|netexec|nxc |useradd|usermod|az login", "", rf"-p{_TO}?{_VALUE}"),
     ("docker|podman|helm |skopeo |oc |cf |crane ", "login", rf"-p{_TO}{_VALUE}"),
-    ("az login", "", rf"-p{_TO}{_VALUE}"),
     ("mysql|mariadb|7z", "", rf"-h?p(?![=\s-]|\d{{1,5}}(?:\s|$)){_VALUE}"),
     ("sqlcmd|bcp |zip |unzip |ipmitool|mosquitto", "", rf"-P{_TO}?{_VALUE}"),
-    ("plink|pscp", "", rf"-pw[ \t]+{_VALUE}"),
-    ("xfreerdp|wlfreerdp", "", rf"/p:{_VALUE}"),
-    ("redis-cli", "", rf"-a{_TO}{_VALUE}"),
+    ("plink|pscp|xfreerdp|wlfreerdp", "", rf"(?:-pw[ \t]+|/p:){_VALUE}"),
+    ("redis-cli|ldappasswd", "", rf"-[sa]{_TO}(?!/){_VALUE}"),
     ("ldap", "", rf"-w{_TO}{_VALUE}"),
-    ("ldappasswd", "", rf"-[sa]{_TO}{_VALUE}"),
     ("snmp", "", rf"-X{_TO}{_VALUE}"),
     ("snmp", "", rf"-[Ac]{_TO}(?!\S{{0,99}}/){_VALUE}"),
     ("openssl", "", rf"-(?:pass(?:in|out)? pass:|[kK][ \t]+){_VALUE}"),
     ("ssh-keygen", "", rf"-[NP]{_TO}{_VALUE}"),
     ("curl|http |https |smbclient|etcdctl", "", rf"(?:-[uUa]|--user|--proxy-user|--auth){_TO}?{_USER_PAIR}"),
     ("podman|skopeo ", "creds", rf"--(?:src-|dest-)?creds{_TO}{_USER_PAIR}"),
-    ("az |aws |akeyless ", "keyvault|securestring|secretsmanager|create-secret",
-     rf"--(?:(?:secret-)?value|secret-string){_TO}{_VALUE}"),
-    ("kubectl |oc ", "secret", rf"--from-literal[= ][\"']?[\w.-]+={_VALUE}"),
-    ("gh ", "secret", rf"(?:--body|-b){_TO}?{_VALUE}"),
+    ("az |aws |akeyless |kubectl |oc |gh ", "keyvault|securestring|secretsmanager|e-secret|secret set|secret generic",
+     rf"(?:--(?:(?:secret-)?value|secret-string|body|from-literal[= ][\"']?[\w.-]+(?==)){_TO}|-b{_TO}?){_VALUE}"),
     # a word in its place
     ("pulumi", "--secret", rf"set[ \t]+(?:-\S+[ \t]+)*[^\s-]\S*[ \t]+(?:-\S+[ \t]+)*{_VALUE}"),
     ("net use", "/u", rf"\S+[ \t]+(?![/\\*]){_VALUE}(?=[ \t]+/u(?:ser)?:)"),
@@ -218,13 +213,10 @@ def _selects_secret(steps: list[Step]) -> bool:
         lists = program in listers or not listing.isdisjoint(words) or any(map(compiled(_NAMES).search, words))
         if program in ("kubectl", "oc"):
             lists = lists or {"exec", "token", "run", "config", "debug", "view-secret"}.isdisjoint(words)
-        if not lists and not selects:
-            names = _names_in(step)
-            families = {family(form) for name in names for form in (name, name.removesuffix("s"))}
-            selects = not families <= {"", "key", "auth", "authorization"} or any(
-                name.lower().endswith(makers) for name in names
-            )
-        selects = selects and not lists
+        names = [] if lists or selects else _names_in(step)
+        families = {family(form) for name in names for form in (name, name.removesuffix("s"))}
+        makes = any(name.lower().endswith(makers) for name in names)
+        selects = not lists and (selects or makes or not families <= {"", "key", "auth", "authorization"})
         if selects and step["mark"] != "|":
             return True
     return False

@@ -27,7 +27,7 @@ _WORDS = {topic: frozenset(listed.split()) for topic, listed in {
     " be: to: generated replaced with by 5 7",
     # These begin a description of the password: "for the webhook on staging", "I got from the portal".
     "openers": "for of on at from in to i we you he she they that which with here below used given shared field there"
-    " this today yesterday vom für den der du del",
+    " this today yesterday vom für den der de du del",
     # "password reset2", "password field1": with a number, these words are names of their own.
     "not values": "field reset manager hash policy prompt form input column entry check version rule test case example"
     " user password passwd token secret key length min max level type option group page file line row label hint name"
@@ -66,9 +66,6 @@ def _find_described(text: str, lower: str, names: list[Name]) -> list[Span]:
             at, stop = _value_on_next_line(text, end, kind)
         if not stop and kind != "pass":
             at, stop = _value_before(text, start, kind)
-            if stop:
-                spans.append((at, stop, label(kind)))
-            continue
         if stop:
             spans.append((at, stop, label(kind)))
             done = stop

@@ -12,11 +12,10 @@ from itertools import count, cycle
 from core import TYPE_CHECKING
 from core.redaction import MARK, MAX_NAME_CHARS, Span, compiled, find_secrets
 from core.redaction.assignments import LOOSE, Name, family, is_described, label, names_password, words_of
-from core.redaction.tokens import is_placeholder, is_prose, is_strong
+from core.redaction.tokens import find_matches, is_placeholder, is_prose, is_strong
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from re import Match
 
     Plain = Callable[[str], str]
 
@@ -151,8 +150,7 @@ def _in_json_manifests(text: str) -> list[Span]:
     member = r"\"[^\"\\]++\\{0,3}\"(?:\s|\\n){0,8}:(?:\s|\\n){0,8}(?:\"((?:[^\"\\]|\\.)*+)|\\+\"([^\"\\]*+))"
     spans: list[Span] = []
     for data in compiled(values).finditer(text) if compiled(kind).search(text) else ():
-        for pair in compiled(member).finditer(text, *data.span(1)):
-            _add(pair, spans)
+        spans += find_matches(text, "secret", member, *data.span(1))
     return spans
 
 
@@ -163,25 +161,20 @@ def _in_yaml_manifests(text: str) -> list[Span]:
     margin = rf"(?m)^(?:[ \t]*\d+(?:→|\t)|{sign})(?:[ \t]*- )*"
     text = compiled(margin).sub(lambda match: " " * len(match.group()), text.replace("\\n", " \n"))
     block = r"(?m)^( *)(?:data|stringData):[ \t]*(?:\{([^\n]*)|(?=\n))((?:\n(?:\1[ \t][^\n]*|(?=\n)))*)"
-    member = r"(?m)^\s*+(?:\\{0,3}[\"']?[\w./-]+\\{0,3}[\"']?:(?=\s|$)[ \t]*)?+[\"']?+(?![|>+\d -]*$|#)([^\"'\n]+)"
+    member = (
+        r"(?m)^\s*+(?:\\{0,3}[\"']?[\w./-]+\\{0,3}[\"']?:(?=\s|$)[ \t]*)?+[\"']?+(?![|>+\d -]*$|#)"
+        r"([^\"'\n]+?)(?=\s*$| #|[\"'])"
+    )
     pair = r"[\w.-]+:[ \t]*[\"']?([^\s,}\"'$][^,}\"'\n]*)"
     spans: list[Span] = []
     begin = 0
     for document in compiled(r"(?m)(?:^[ \t+-]{0,12}(?:---|\.\.\.)|\Z)").finditer(text):
         is_secret = compiled(r"(?m)^ *kind:[ \t]*[\"']?Secret[\"']?\s*$").search(text, begin, document.start())
         for data in compiled(block).finditer(text, begin, document.start()) if is_secret else ():
-            for group, pattern in ((2, pair), (3, member)):
-                for match in compiled(pattern).finditer(text, *data.span(group)):
-                    _add(match, spans)
+            spans += find_matches(text, "secret", pair, *data.span(2))
+            spans += find_matches(text, "secret", member, *data.span(3))
         begin = document.end()
     return spans
-
-
-def _add(match: Match[str], spans: list[Span]) -> None:
-    group = match.lastindex or 0
-    value = match.group(group).partition(" #")[0].rstrip()
-    if not is_placeholder(value):
-        spans.append((match.start(group), match.start(group) + len(value), "secret"))
 
 
 def redact_fields(value: object, plain: Plain, kind: str = "", program: str = "", depth: int = 0) -> object:

@@ -9,6 +9,8 @@ Each pattern is linear: an unbounded run is possessive, ends the match, or begin
 
 from __future__ import annotations
 
+import sys
+
 from core import TYPE_CHECKING
 from core.redaction import FORMS, MIN_TOKEN, Span, compiled
 
@@ -108,10 +110,10 @@ def find_formed(text: str, clues: Clues) -> list[Span]:
     spans: list[Span] = []
     for kind, beginnings in FORMS.items():
         for beginning in clues.anchors.intersection(beginnings.split()):
-            spans += _find_matches(text, kind, _at_boundary(beginning) + _REST.get(kind, _ANY_REST))
+            spans += find_matches(text, kind, _at_boundary(beginning) + _REST.get(kind, _ANY_REST))
     for kind, anchors, pattern in _SHAPES:
         if not clues.anchors.isdisjoint(anchors.split("|")):
-            spans += _find_matches(text, kind, pattern)
+            spans += find_matches(text, kind, pattern)
     is_header = "cookie" in clues.anchors or ("auth" in clues.anchors and "authorization" in text.lower())
     return spans + _find_pairs(text) if is_header else spans
 
@@ -125,9 +127,9 @@ def _at_boundary(beginning: str) -> str:
     return begins + f"(?:{'|'.join(f'{look}{begins})' for look in before)})" * beginning[0].isalnum()
 
 
-def _find_matches(text: str, kind: str, pattern: str) -> list[Span]:
+def find_matches(text: str, kind: str, pattern: str, begin: int = 0, stop: int = sys.maxsize) -> list[Span]:
     """The matches that are no placeholder and do not end like an example of a token: `…xxxxxxxxxxxx`."""
-    matches = compiled(pattern).finditer(text)
+    matches = compiled(pattern).finditer(text, begin, stop)
     spans = [match.span(match.lastindex or 0) for match in matches]
     return [
         (start, end, kind)
