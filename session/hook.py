@@ -160,24 +160,22 @@ class Hook:
     def _archive(self, event: HookEvent, session: Session) -> None:
         """Archive the new messages and calls: those in the payload, else those in the transcript."""
         cwd, items = event["cwd"] or session.state.cwd, event["items"]
-        is_excluded = session.is_excluded(cwd)
-        if session.before is None and not is_excluded and project.repository_of(cwd):
+        if session.before is None and not session.is_excluded(cwd) and project.repository_of(cwd):
             from core.store import folders
 
             session.store.write("folder", lambda db: folders.note(db, cwd), None)
-        if items or _must_read_transcript(event, session, is_excluded=is_excluded):
-            session.entries = session.store.write(
-                "archive", lambda db: self._ingest(db, event, session, is_excluded=is_excluded), items
-            )
+        if items or _must_read_transcript(event, session):
+            session.entries = session.store.write("archive", lambda db: self._ingest(db, event, session), items)
 
-    def _ingest(self, db: apsw.Connection, event: HookEvent, session: Session, *, is_excluded: bool) -> Sequence[Entry]:
+    def _ingest(self, db: apsw.Connection, event: HookEvent, session: Session) -> Sequence[Entry]:
         """Archive what an event brings; returns the new entries."""
+        from core.store import sessions
         from memory.archive import Limits, Origin, ingest
 
         client, items = clients.by_name(session.agent), event["items"]
         cwd = event["cwd"] or session.state.cwd
         origin = Origin(session.agent, session.id, cwd, now=session.now, vectors=session.store.has_vectors)
-        if is_excluded:
+        if session.is_excluded(cwd):
             ingest.pass_over(db, event["transcript"], items, origin)
             return ()
         if items:
@@ -189,7 +187,8 @@ class Hook:
         limits = Limits(deadline=deadline, is_short=_client_waits(event, session))
         ingested = ingest.ingest_running(db, event["transcript"], origin, limits)
         if event["kind"] in TURN_KINDS:
-            session.state.archived_to = ingested.end
+            position = sessions.transcript_position(db, ingest.source_of(event["transcript"]))
+            session.state.archived_to = position[0] if position else 0
         if ingested.is_rewound:
             leave_out_abandoned(session, db)
         self._archived_bytes = ingested.bytes
@@ -304,13 +303,14 @@ def _client_waits(event: HookEvent, session: Session) -> bool:
     return event["kind"] not in ("turn", "end")
 
 
-def _must_read_transcript(event: HookEvent, session: Session, *, is_excluded: bool) -> bool:
+def _must_read_transcript(event: HookEvent, session: Session) -> bool:
     """Whether the transcript may have lines that cannot wait; otherwise the store need not be opened.
 
     At a prompt, lines without a message wait for the end of the turn; after a tool all lines do, unless they may record
     a compaction. In an excluded folder, lines that name their folder wait for another; then each is judged by its own.
     """
     client, path, end = clients.by_name(session.agent), event["transcript"], session.state.archived_to
+    is_excluded = session.is_excluded(event["cwd"])
     if not path or (is_excluded and client.folder_mark):
         return False
     from core.store import sources

@@ -44,7 +44,6 @@ class Ingested:
         self.updated = 0  # episodes that have grown
         self.calls = 0  # new calls
         self.bytes = 0  # read
-        self.end = 0  # the offset behind everything that was read so far
         self.bad_lines = 0  # that hold no JSON object, or nothing that is known of a form of ours
         self.shared: list[Shared] = []  # for `owners.settle`
         self.is_rewound = False  # the user went back to an earlier entry
@@ -72,9 +71,7 @@ def ingest_file(db: apsw.Connection, path: str, origin: Origin, limits: Limits |
     ingested = Ingested(origin.agent)
     try:
         with sources.open_source(path) as source:
-            reader = _Reader(source, path, origin, limits or Limits())
-            _ingest_pieces(db, reader, ingested)
-            ingested.end = reader.end
+            _ingest_pieces(db, _Reader(source, path, origin, limits or Limits()), ingested)
     except FileNotFoundError:
         return ingested
     except (OSError, ValueError) as error:
@@ -106,8 +103,7 @@ def _ingest_pieces(db: apsw.Connection, reader: _Reader, ingested: Ingested) -> 
     while True:
         position = sessions.transcript_position(db, name)
         offset, carry = reader.continued_from(position)
-        reader.end = offset
-        if not reader.has_new():
+        if not reader.has_new(offset):
             return
         if archive is None:
             from memory.archive.session_archive import Piece, SessionArchive
@@ -130,7 +126,6 @@ def _ingest_pieces(db: apsw.Connection, reader: _Reader, ingested: Ingested) -> 
             continue
         ingested.add(piece, *stored)
         ingested.bytes += piece.end - offset
-        reader.end = piece.end
         if reader.is_over(ingested.bytes):
             return
 
@@ -226,7 +221,6 @@ class _Reader:
         self.origin = origin
         self._read = read
         self.limits = limits
-        self.end = 0  # the offset behind what is archived
         self._client = clients.with_transcript(origin.agent)
         name = os.path.splitext(os.path.basename(sources.plain_path(path)))[0]
         self._is_named_by_session = self._client.named_by_file and name == origin.session
@@ -275,9 +269,9 @@ class _Reader:
         """A fingerprint of the first kilobyte before an offset: it identifies the file."""
         return words.fingerprint(self._read.read(min(offset, 1024), 0).decode("latin-1"))
 
-    def has_new(self) -> bool:
-        """Whether anything follows what is archived."""
-        return bool(self._read.read(1, self.end))
+    def has_new(self, offset: int) -> bool:
+        """Whether anything follows `offset`."""
+        return bool(self._read.read(1, offset))
 
     def is_over(self, size: int) -> bool:
         """Whether a limit is reached after `size` bytes."""
