@@ -7,7 +7,7 @@ import os
 from core import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from typing import Any, Literal, TypedDict
 
     from clients.entries import Entry
@@ -262,6 +262,19 @@ class Client:
         """The folders in which it keeps its sessions, at any depth, and the pattern of their files."""
         parts = (pattern.rpartition("/") for pattern in self.transcripts)
         return [(os.path.join(self.home(), folder), name) for folder, _, name in parts]
+
+    def files_of(self, session: str, path: str, rest: str = "") -> Iterator[str]:
+        """The transcripts of a session in the folder of `path`, and among those that it keeps.
+
+        `rest`: a pattern for what follows the session in their names.
+        """
+        from glob import escape, iglob
+
+        places: list[str] = []
+        for folder, pattern in self.histories():
+            name = pattern.replace("*", f"*{escape(session)}{rest}") + "*"
+            places = [f"{escape(os.path.dirname(path))}/{name}", *places, f"{escape(folder)}/**/{name}"]
+        return (match for place in places for match in iglob(place, recursive=True))
 
     def continued(self, _path: str, _begin: bytes) -> tuple[str, str, int] | None:
         """If a file goes on with a session since the user went back, as its first lines say: the session, the end of

@@ -185,7 +185,7 @@ class Hook:
         # An event that the client waits for reads only a piece of a long transcript; the next event goes on there.
         deadline = self._began + 0.6 * self._seconds()
         limits = Limits(deadline=deadline, is_short=_client_waits(event, session))
-        ingested = ingest.ingest_running(db, event["transcript"], origin, limits)
+        ingested = ingest.ingest_file(db, event["transcript"], origin, limits)
         if event["kind"] in TURN_KINDS:
             position = sessions.transcript_position(db, ingest.source_of(event["transcript"]))
             session.state.archived_to = position[0] if position else 0

@@ -16,9 +16,7 @@ Nothing is stored twice, in whatever order transcripts are read:
 - The offset is stored with the piece, and only if no other process has moved it meanwhile.
 - An episode has its client's id, a call its client's key. What is known under it is completed. What was purged or
   forgotten stays known, so that it does not come back.
-- A line that names the session from which a fork copied it goes to that session. Codex's lines have no ids: `ingest`
-  skips those that a fork repeats.
-- If nothing is named, `owners.settle` decides by the same ids, `owners.settle_opening` by the same words.
+- What a session copied from another stays with the session that said it first (`copies` lists how that is known).
 - A session that a fork has given entries is read again from its beginning, in its own order (`sessions.start_over`).
 - A prompt that was typed ahead may be written twice (`carry.TypedAhead`).
 """

@@ -22,14 +22,13 @@ from memory.archive import Limits, Origin
 from memory.archive.texts import clean_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Sequence
 
     import apsw
 
-    from clients.base import Client
     from core.store.sources import Source
     from memory.archive.admission import Admission
-    from memory.archive.session_archive import Piece, Position, SessionArchive, Shared
+    from memory.archive.session_archive import Claim, Piece, Position, SessionArchive
 
 PIECE_BYTES = 256 * 1024  # of a piece in a hook, which checks its deadline after each; a longer line is read, too
 
@@ -45,7 +44,7 @@ class Ingested:
         self.calls = 0  # new calls
         self.bytes = 0  # read
         self.bad_lines = 0  # that hold no JSON object, or nothing that is known of a form of ours
-        self.shared: list[Shared] = []  # for `owners.settle`
+        self.claims: list[Claim] = []  # for `copies.settle`
         self.is_rewound = False  # the user went back to an earlier entry
         self.entries: list[Entry] = []  # the last 400, for the feedback about memories
 
@@ -64,35 +63,33 @@ def ingest_file(db: apsw.Connection, path: str, origin: Origin, limits: Limits |
 
     Args:
         db: open for writing, in no transaction.
-        limits: how much is read; the next call continues. None: to the end.
+        limits: how much is read for a hook of the running session; the next call continues. None: to the end, and the
+            caller settles the claims.
 
     Raises Failure: TRANSCRIPT_UNREADABLE, or what the store says; pieces that were stored remain.
     """
     ingested = Ingested(origin.agent)
+    session = clean_name(origin.session)
     try:
         with sources.open_source(path) as source:
-            _ingest_pieces(db, _Reader(source, path, origin, limits or Limits()), ingested)
+            reader = _Reader(source, path, origin, limits or Limits())
+            _ingest_pieces(db, reader, ingested)
+            if ingested.added and clients.by_name(origin.agent).copied_types:
+                from memory.archive import copies
+
+                copies.settle_opening(db, session, vectors=origin.vectors)
+            if limits and ingested.claims:
+                from memory.archive import copies
+
+                if session in copies.settle(db, ingested.claims, vectors=origin.vectors, is_live=True):
+                    _ingest_pieces(db, reader, again := Ingested())
+                    ingested.is_rewound |= again.is_rewound
     except FileNotFoundError:
         return ingested
     except (OSError, ValueError) as error:
         raise unreadable(path, error) from None
     except sqlite.StoreError as error:
         raise sqlite.as_failure(error) from None
-    if ingested.added and clients.by_name(origin.agent).copied_types:
-        from memory.archive.owners import settle_opening
-
-        settle_opening(db, clean_name(origin.session), vectors=origin.vectors)
-    return ingested
-
-
-def ingest_running(db: apsw.Connection, path: str, origin: Origin, limits: Limits) -> Ingested:
-    """As `ingest_file`, for a running session. Then `owners.settle` decides whose the shared episodes are."""
-    ingested = ingest_file(db, path, origin, limits)
-    if ingested.shared:
-        from memory.archive.owners import settle
-
-        if clean_name(origin.session) in settle(db, ingested.shared, vectors=origin.vectors, is_live=True):
-            ingested.is_rewound |= ingest_file(db, path, origin, limits).is_rewound
     return ingested
 
 
@@ -109,16 +106,15 @@ def _ingest_pieces(db: apsw.Connection, reader: _Reader, ingested: Ingested) -> 
             from memory.archive.session_archive import Piece, SessionArchive
 
             archive = SessionArchive(db, reader.origin)
-            archive.shared = ingested.shared
+            archive.claims = ingested.claims
         if sessions.is_forgotten(db, archive.session):
             return
         piece = Piece(archive, carry)
-        if piece.is_first and reader.parts_before:
-            for path in reader.parts_before:
-                _ingest_part(db, path, reader, ingested)
+        if piece.is_first and reader.earlier_files:
+            _ingest_earlier_files(db, reader, ingested)
             if reader.is_over(ingested.bytes):
                 return
-            _rewind(db, reader, piece)
+            reader.begin_with_rewind(db, piece)
         if not reader.fill(piece, offset):
             return
         stored = archive.store(name, position, piece, reader.head(piece.end))
@@ -130,25 +126,15 @@ def _ingest_pieces(db: apsw.Connection, reader: _Reader, ingested: Ingested) -> 
             return
 
 
-def _ingest_part(db: apsw.Connection, path: str, later: _Reader, ingested: Ingested) -> None:
-    """Ingest what a file has of the transcript that goes on in a later file, up to the same limits."""
-    limits = Limits(deadline=later.limits.deadline, is_short=later.limits.is_short)
-    try:
-        with sources.open_source(path) as source:
-            _ingest_pieces(db, _Reader(source, path, later.origin, limits), ingested)
-    except (OSError, ValueError):
-        return
-
-
-def _rewind(db: apsw.Connection, reader: _Reader, piece: Piece) -> None:
-    """Begin the first piece of a file with the rewind for which the client began the file."""
-    from memory.archive.carry import Carry
-
-    positions = [sessions.transcript_position(db, source_of(path)) for path in reader.parts_before]
-    marks = [Carry.from_json(position[2]).mark for position in positions if position]
-    piece.carry.mark = piece.carry.leaf = max(marks, default=piece.carry.mark)
-    if taken_back := reader.first_taken_back():
-        piece.begin_line(taken_back)
+def _ingest_earlier_files(db: apsw.Connection, reader: _Reader, ingested: Ingested) -> None:
+    """Ingest the earlier files of a transcript, up to the same limits."""
+    limits = Limits(deadline=reader.limits.deadline, is_short=reader.limits.is_short)
+    for path in reader.earlier_files:
+        try:
+            with sources.open_source(path) as source:
+                _ingest_pieces(db, _Reader(source, path, reader.origin, limits), ingested)
+        except (OSError, ValueError):
+            continue
 
 
 def ingest_entries(db: apsw.Connection, entries: Sequence[Entry], origin: Origin) -> Ingested:
@@ -172,10 +158,10 @@ def ingest_entries(db: apsw.Connection, entries: Sequence[Entry], origin: Origin
         if stored is not None:
             ingested.add(piece, *stored)
             break
-    if archive.shared:
-        from memory.archive.owners import settle
+    if archive.claims:
+        from memory.archive import copies
 
-        settle(db, archive.shared, vectors=origin.vectors, is_live=True)
+        copies.settle(db, archive.claims, vectors=origin.vectors, is_live=True)
     return ingested
 
 
@@ -225,34 +211,45 @@ class _Reader:
         name = os.path.splitext(os.path.basename(sources.plain_path(path)))[0]
         self._is_named_by_session = self._client.named_by_file and name == origin.session
         self._admission = _admission(origin, read)
-        # the first entry, if the reading begins behind it; its time is that of the fork
-        self._skipped: Entry | None = None
-        self.parts_before: list[str] = []  # the earlier files of a transcript that rewinds split, the oldest first
-        self._went_back_to = ("", 0)  # the one to which the user went back, and the offset up to which it counts
+        self._header: Entry | None = None  # the first entry, if reading begins behind it; its time is that of the fork
+        # Codex 0.171: if the user goes back, the session goes on in another file
+        self.earlier_files: list[str] = []  # the oldest first
+        self._went_back_to = ("", 0)  # one of them, and the offset up to which it counts
 
     def continued_from(self, position: Position | None) -> tuple[int, str]:
         """The offset and the carry (JSON) of a stored position.
 
-        If the file was cut or replaced, reading starts over, behind the lines that a fork repeats.
+        If there is none, or the file was cut or replaced, reading begins behind what the file repeats of others.
         """
         if position is not None:
             offset, head, carry = position
             if offset > 0 and self._read.read(1, offset - 1) == b"\n" and self.head(offset) == head:
                 return offset, carry
-        offset = 0
+        if not self._client.copied_types:
+            return 0, ""
+        from memory.archive import copies
+
         if continued := self._client.continued(self.path, self._read.read(PIECE_BYTES, 0)):
             session, name, end = continued
-            names = {_end_of_name(path): path for path in _transcripts_of(session, self.path, self._client, "*")}
-            offset, self._skipped = _first_entry(self._read, self._client)
-            self._skipped.at = 0
-            self.parts_before = [names[other] for other in sorted(names) if other < _end_of_name(self.path)]
-            self._went_back_to = (names.get(name, ""), end)
-        elif self._client.copied_types:
-            offset, self._skipped = _end_of_copies(self._read, self.path, self._client)
+            files = {_end_of_name(path): path for path in self._client.files_of(session, self.path, "*")}
+            self.earlier_files = [files[other] for other in sorted(files) if other < _end_of_name(self.path)]
+            self._went_back_to = (files.get(name, ""), end)
+            offset, self._header = copies.first_entry(self._read, self._client)
+            self._header.at = 0
+        else:
+            offset, self._header = copies.end_of_copies(self._read, self.path, self._client)
         return offset, ""
 
-    def first_taken_back(self) -> Entry | None:
-        """The rewind to before the first prompt that this file leaves out; None if that is unknown."""
+    def begin_with_rewind(self, db: apsw.Connection, piece: Piece) -> None:
+        """Begin the first piece of a file with the rewind for which the client began the file.
+
+        It goes back to before the first prompt that this file leaves out, if that is known.
+        """
+        from memory.archive.carry import Carry
+
+        positions = [sessions.transcript_position(db, source_of(path)) for path in self.earlier_files]
+        marks = [Carry.from_json(position[2]).mark for position in positions if position]
+        piece.carry.mark = piece.carry.leaf = max(marks, default=piece.carry.mark)
         path, offset = self._went_back_to
         try:
             with sources.open_source(path) as earlier:
@@ -260,10 +257,10 @@ class _Reader:
                     head = next(iter(clients.entries_of(self._client, content.parsed(line) or {})), None)
                     following = (later for later, _ in content.read_lines(earlier, end, PIECE_BYTES)[:20])
                     if head and head.kind == "prompt" and self._typed(head, following):
-                        return Entry("rollback", rewound_to=head.id)
+                        piece.begin_line(Entry("rollback", rewound_to=head.id))
+                        return
         except (OSError, ValueError):
-            pass
-        return None
+            return
 
     def head(self, offset: int) -> str:
         """A fingerprint of the first kilobyte before an offset: it identifies the file."""
@@ -283,9 +280,9 @@ class _Reader:
     def fill(self, piece: Piece, offset: int) -> bool:
         """Add the lines after `offset` to a piece, until the deadline, and set its end; False if there is none."""
         piece.end = offset
-        if self._skipped is not None and piece.is_first:
-            piece.begin_line(self._skipped)
-            piece.forked_at = self._skipped.at or 0
+        if self._header is not None and piece.is_first:
+            piece.begin_line(self._header)
+            piece.forked_at = self._header.at or 0
         if self._admission is not None:
             self._admission.go_on_in(piece.carry.folder)
         most = 1024 * 1024 if self.limits.deadline is None else PIECE_BYTES
@@ -359,67 +356,9 @@ def _admission(origin: Origin, read: Source | None = None) -> Admission | None:
     return Admission(known, origin, clients.by_name(origin.agent), read) if is_needed else None
 
 
-def _first_entry(read: Source, client: Client) -> tuple[int, Entry]:
-    """The offset after the first line of a transcript, and its entry."""
-    line, end = next(iter(content.read_lines(read, 0, PIECE_BYTES)), (b"", 0))
-    return end, next(iter(clients.entries_of(client, content.parsed(line) or {})), Entry("node"))
-
-
-def _end_of_copies(read: Source, path: str, client: Client) -> tuple[int, Entry | None]:
-    """The offset after the lines with which a fork repeats its parent's transcript, 0 if it repeats none; its first
-    entry, with the time of the last of these lines.
-
-    This is for a client whose entries have no ids. A line of the parent that is younger than the fork is no original.
-    """
-    _, head = _first_entry(read, client)
-    parent = head.copied_from
-    is_other = parent and parent not in os.path.basename(path)
-    original = next(_transcripts_of(parent, path, client), "") if is_other else ""
-    if not original:
-        return 0, None
-    try:
-        other = sources.open_source(original)
-    except OSError:
-        return 0, None
-    with other:
-        end, began = 0, head.at or 0
-        head.at = 0
-        theirs = _history(other, client)
-        for _, payload, line_end in _history(read, client):
-            # A subagent gets no calls, no thoughts, and perhaps only the last turns of its parent; no fork needs to
-            # have the turns that the user took back.
-            at = next((at for at, original, _ in theirs if original == payload), None)
-            if at is None or at > began:
-                break
-            end, head.at = line_end, at
-        return end, head
-
-
-def _transcripts_of(session: str, path: str, client: Client, rest: str = "") -> Iterator[str]:
-    """The transcripts of another session, in the same folder and among those that the client keeps.
-
-    `rest`: a pattern for what follows the session in their names.
-    """
-    from glob import escape, iglob
-
-    places: list[str] = []
-    for folder, pattern in client.histories():
-        name = pattern.replace("*", f"*{escape(session)}{rest}") + "*"
-        places = [f"{escape(os.path.dirname(path))}/{name}", *places, f"{escape(folder)}/**/{name}"]
-    return (match for place in places for match in iglob(place, recursive=True))
-
-
 def _end_of_name(path: str) -> str:
     """The id at the end of a file's name. Those of the files of a session rise."""
     return os.path.splitext(os.path.basename(sources.plain_path(path)))[0][-36:]
-
-
-def _history(read: Source, client: Client) -> Iterator[tuple[int, object, int]]:
-    """The lines that a fork copies: the time, the payload, and the offset after the line."""
-    for line, end in content.lines_from(read):
-        value = content.parsed(line) or {}
-        if value.get("type") in client.copied_types:
-            yield content.parse_timestamp(value.get("timestamp")) or 0, value.get("payload"), end
 
 
 def unreadable(path: str, reason: object) -> Failure:

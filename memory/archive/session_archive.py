@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     Position = tuple[int, str, str]
     """How far a transcript is archived: the offset, a fingerprint of the file's beginning, and the carry as JSON."""
-    Shared = tuple[str, str, str, str]
+    Claim = tuple[str, str, str, str]
     """The id of an episode, the session that has it, another session whose transcript has it, and its context there."""
 
 COLLECTION = "episodes"
@@ -52,7 +52,7 @@ class SessionArchive:
         self.is_tree = client.is_tree  # entries name their parent; else the order of the lines counts
         self._renames_copies = client.renames_copies
         self._vectors = origin.vectors
-        self.shared: list[Shared] = []  # for `owners.settle`
+        self.claims: list[Claim] = []  # for `copies.settle`
         self._forks: list[tuple[str, str]] = []  # sessions that renamed the messages of another, and the other
 
     def project_of(self, folder: str) -> str:
@@ -71,7 +71,7 @@ class SessionArchive:
     def of(self, session: str) -> SessionArchive:
         """The archive of a session from which this session copied entries."""
         archive = SessionArchive(self.db, self._origin, session, self.session)
-        archive.shared = self.shared
+        archive.claims = self.claims
         return archive
 
     def store(self, source: str, before: Position | None, piece: Piece, head: str) -> tuple[int, int, int] | None:
@@ -150,7 +150,7 @@ class SessionArchive:
             elif older["session_id"] in ("", self.session):
                 updated += self._extend(older, document, vector)
             else:
-                self._note_claim(older, document)
+                self._claim(older, document)
         return added, updated
 
     def _copy_of(self, message: Document) -> Document | None:
@@ -159,8 +159,8 @@ class SessionArchive:
         at, text = message["created_at"], message["text"]
         return None if text.startswith(with_own_id) else documents.by_time(self.db, at, text, COLLECTION)
 
-    def _note_claim(self, older: Document, newer: Document) -> None:
-        """Note that this session has an episode that is stored under another.
+    def _claim(self, older: Document, newer: Document) -> None:
+        """Claim an episode that another session has: this session's transcript has it, too.
 
         What a fork says about a session is no claim, unless the fork or another fork of that session has the episode.
         """
@@ -169,7 +169,7 @@ class SessionArchive:
             return
         if self._renames_copies:  # ids rise with the time
             self._forks.append((self.session, other) if older["id"] < newer["id"] else (other, self.session))
-        self.shared.append((older["id"], other, self.session, newer["context"]))
+        self.claims.append((older["id"], other, self.session, newer["context"]))
 
     def _extend(self, older: Document, newer: Document, vector: bytes) -> bool:
         """Add to a stored episode what is new in it, and remove nothing; returns whether it changed."""

@@ -280,10 +280,10 @@ def ingest_all(
         progress: called with the size of each file.
         known: notes each file that need not be read again until it changes.
     """
-    report, shared, db = Archived(), [], archiver.db
+    report, claims, db = Archived(), [], archiver.db
     for file, result in _results(archiver, files):
         progress(file.size)
-        shared += result.shared
+        claims += result.claims
         if result.client:
             report.take(result.client, file.path, result)
         else:
@@ -291,13 +291,13 @@ def ingest_all(
         is_final = result.client or result.reason in (SUBAGENT, NO_LINES, NO_CLIENT)  # no error that may pass
         if known is not None and is_final:
             known.note(file, result.client, result.reason)
-    shared += [row for path in sessions.due_again(db) for row in archiver.archive(File(path)).shared]
-    while shared:
-        from memory.archive.owners import settle
+    claims += [claim for path in sessions.due_again(db) for claim in archiver.archive(File(path)).claims]
+    while claims:
+        from memory.archive.copies import settle
 
-        again = settle(db, shared, vectors=sqlite.load_vectors(db))
+        again = settle(db, claims, vectors=sqlite.load_vectors(db))
         read = (archiver.archive(File(path)) for name in again for path in of_session(db, name))
-        shared = [row for ingested in read for row in ingested.shared]
+        claims = [claim for ingested in read for claim in ingested.claims]
     archiver.name_sessions()
     documents.renew_due_segments(db)
     if report.result["episodes"]["added"] >= documents.MERGE_AFTER:
