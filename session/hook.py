@@ -311,17 +311,16 @@ def _must_read_transcript(event: HookEvent, session: Session) -> bool:
     """
     client, path, end = clients.by_name(session.agent), event["transcript"], session.state.archived_to
     is_excluded = session.is_excluded(event["cwd"])
-    if not path or (is_excluded and client.folder_mark):
-        return False
-    from core.store import sources
-
-    if not sources.existing(path):
+    is_there = os.path.isfile(path) or os.path.isfile(path.rpartition("#")[0])  # the latter: a database (OpenClaw)
+    if not is_there or (is_excluded and client.folder_mark):
         return False
     waits_after_tool = event["kind"] == "tool" and client.reports_compactions and not client.logs_compactions
     if is_excluded or not (event["kind"] == "prompt" or waits_after_tool):
         return True
+    from core.store.sources import open_source
+
     try:
-        with sources.open_source(path) as source:
+        with open_source(path) as source:
             size = source.size() - end
             if not 0 <= size < (WAITING_BYTES if waits_after_tool else UNSAID_BYTES):
                 return True
