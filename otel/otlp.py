@@ -120,9 +120,8 @@ class _Session(requests.Session):
         """The error of the last request, "" if it was accepted, and whether it would be refused again."""
         answer, fault = self.answer, self.fault
         if isinstance(fault, requests.exceptions.RequestException):
-            return one_line(f"no answer: {type(fault).__name__}: {str(fault).rpartition(': ')[2]}").rstrip(
-                "\")'"
-            ), False
+            reason = str(fault).rpartition(": ")[2].rstrip("\")'")
+            return one_line(f"no answer: {type(fault).__name__}: {reason}"), False
         if answer is None:  # nothing was sent
             return one_line(f"the batch could not be encoded: {fault or 'too large'}"), True
         if answer.ok and answer.status_code < 300:

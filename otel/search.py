@@ -68,18 +68,14 @@ def find(query: EventQuery, *, limit: int, page: int, text: str | None = None) -
 def stats(query: EventQuery, *, hours: float, now: int) -> dict[str, Any]:
     """How many events and errors there are in the window and in the last 15 minutes."""
     (counts, recent), _ = _read([query, {**query, "since": now - 15 * 60_000}], 0, 1)
+    knowledge = {"retrievals": "system_knowledge.retrieval", "watchdog_checks": "knowledge.watchdog.check"}
+    actions = counts["action"].items()
     return {
         "windowHours": int(hours) if hours == int(hours) else hours,
         "filterBy": _filter_by(query),
         **_error_rate(counts),
         "recent15m": _error_rate(recent),
-        "knowledge": {
-            name: sum(count for action, count in counts["action"].items() if part in action)
-            for name, part in (
-                ("retrievals", "system_knowledge.retrieval"),
-                ("watchdog_checks", "knowledge.watchdog.check"),
-            )
-        },
+        "knowledge": {name: sum(n for action, n in actions if part in action) for name, part in knowledge.items()},
         "facets": _facets(counts),
     }
 
@@ -161,22 +157,17 @@ def _error_rate(counts: Counts) -> dict[str, Any]:
 
 
 def _facets(counts: Counts) -> list[dict[str, Any]]:
-    rows = []
-    for name in _FACETS:
-        ranked = sorted(counts[name].items(), key=lambda item: (-item[1], item[0]))[:20]
-        rows.append({"field_name": name, "counts": [{"value": value, "count": count} for value, count in ranked]})
-    return rows
+    ranked = {name: sorted(counts[name].items(), key=lambda item: (-item[1], item[0]))[:20] for name in _FACETS}
+    return [
+        {"field_name": name, "counts": [{"value": value, "count": count} for value, count in rows]}
+        for name, rows in ranked.items()
+    ]
 
 
 def _filter_by(query: EventQuery) -> str:
     """The filters in Typesense's notation, as the mirrored CLI prints them."""
     parts = [f"timestamp:>={query['since']}"]
-    lists = (
-        ("level", query["levels"]),
-        ("source", query["sources"]),
-        ("component", query["components"]),
-        ("action", query["actions"]),
-    )
+    lists = zip(_FACETS, (query["levels"], query["sources"], query["components"], query["actions"]), strict=True)
     parts += [f"{field}:=[{','.join(map(_quoted, names))}]" for field, names in lists if names]
     ids = (("sessionId", query["session"]), ("systemId", query["system"]))
     parts += [f"{field}:={_quoted(value)}" for field, value in ids if value]

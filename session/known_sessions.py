@@ -172,11 +172,10 @@ def resolve(db: apsw.Connection, given: str) -> str:
         return found
     fix = "`joelclaw session list` lists those that are known"
     if name := forgotten.whole_id(db, given):
-        if not forgotten.has_kept(db, name):
-            fix = f"if its transcript still exists: joelclaw memory archive --again {shlex.quote(name)}"
-            raise Failure(NOT_FOUND, f"the session {name} was purged", fix)
-        fix = f"bring it back: joelclaw memory forget --undo {shlex.quote(name)}"
-        raise Failure(NOT_FOUND, f"the session {name} was forgotten", fix)
+        done, back = "purged", f"if its transcript still exists: joelclaw memory archive --again {shlex.quote(name)}"
+        if forgotten.has_kept(db, name):
+            done, back = "forgotten", f"bring it back: joelclaw memory forget --undo {shlex.quote(name)}"
+        raise Failure(NOT_FOUND, f"the session {name} was {done}", back)
     raise Failure(NOT_FOUND, f"there is no session {given[:80]!r}", fix)
 
 
