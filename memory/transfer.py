@@ -81,19 +81,8 @@ class _Import:
 
     def __init__(self, form: str, preview: bool, now: int) -> None:
         self.now = now
-        counts = (
-            "added",
-            "updated",
-            "merged",
-            "unchanged",
-            "forgotten",
-            "lines",
-            "failed",
-            "items",
-            "leftOutCount",
-            "staleAge",
-        )
-        self.report: dict[str, Any] = {"form": form, "preview": preview, **dict.fromkeys(counts, 0)}
+        counts = "added updated merged unchanged forgotten lines failed items leftOutCount staleAge"
+        self.report: dict[str, Any] = {"form": form, "preview": preview, **dict.fromkeys(counts.split(), 0)}
         self.report |= {"redacted": Counter(), "first": [], "errors": [], "ignored": [], "leftOut": []}
 
     def store(self, ready: Iterator[Incoming], per_commit: int, config: Config) -> dict[str, Any]:

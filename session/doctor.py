@@ -393,9 +393,8 @@ def _repair(examination: Examination) -> list[Finding]:
         "MODES_OPEN": lambda: f"{counted(len(files.close_all(home)), 'path')} closed to other users",
         "STALE_FILES": lambda: f"{counted(files.sweep_temporary(home), 'leftover')} deleted",
     }
-    for code, repair in of_home.items():
-        if any(finding.code == code for finding in examination.findings):
-            repairs.append((code, "home", repair))
+    codes = {finding.code for finding in examination.findings}
+    repairs += [(code, "home", repair) for code, repair in of_home.items() if code in codes]
     done = []
     for code, subject, repair in repairs:
         try:

@@ -66,7 +66,7 @@ def import_(
             why = "".join(f": {item['where']}: {item['reason']}" for item in report["leftOut"][:1])
             raise Failure("IMPORT_FAILED", f"nothing in {file} can be imported as {form}{why}", "give its --format")
     if stale := report["staleAge"]:
-        message += f"\nrecall leaves out {stale} that are older than 90 days; a new `updated_at` brings them in."
+        message += f" Recall leaves out {stale} that are older than 90 days: give `updated_at` to bring them in."
     is_incomplete = bool(failed) and not preview
     return Answer({"file": file, **report}, exit_code=FAILED * is_incomplete, message=message)
 
@@ -145,11 +145,9 @@ def archive_files(paths: list[str], agent: str, *, all: bool, again: bool = Fals
     actions, message = [step("joelclaw recall <query>", "find what was said")], ""
     if again:
         result["broughtBack"] = back
-        message = (
-            f"--again brought back {counted(back, 'forgotten or purged session')}, and all purged texts of the rest"
-        )
+        message = f"{counted(back, 'forgotten or purged session')} brought back, and what was purged of others."
     elif result["forgotten"]:
-        message = f"{counted(result['forgotten'], 'session')} forgotten or purged before: --again brings back, too."
+        message = f"{counted(result['forgotten'], 'session')} forgotten before: --again archives what is named."
         named = step(f"joelclaw memory archive --again {' '.join(map(quoted, paths))}", message)
         actions.append(template("joelclaw memory archive --again <session>", message, "its id") if all else named)
     return Answer(result, actions, message=message)
