@@ -21,7 +21,7 @@ _ACTIONS = frozenset(
     "forgot forgotten reset change show hide toggle enter check verify validate compare hash generate lost invalid"
     " wrong incorrect missing require requires has is use uses need needs no without weak get read ask".split()
 )
-_OWNERS_OF_KEYS = frozenset(
+_OWNERS_OF_KEYS = tuple(
     "api access secret private auth account master signing signature encryption decryption encrypt crypto shared"
     " service admin anon role subscription license activation recovery session hmac jwt deploy webhook app write host"
     " storage imported".split()
@@ -63,9 +63,7 @@ def family(name: str) -> str:
     if last in ("pass", "pw"):
         return "password" if before else last
     if last.endswith(("pass", "pw")):
-        return (
-            "" if last.endswith(("compass", "bypass", "surpass", "trespass", "overpass", "underpass")) else "password"
-        )
+        return "" if last.removesuffix("pass").endswith(("com", "by", "sur", "tres", "over", "under")) else "password"
     if last in ("auth", "authorization", "psk"):
         return "password" if name.endswith(("REDISCLI_AUTH", "REDIS_AUTH")) else "pw" if last == "psk" else last
     is_secret = last.endswith("secret") or last in ("credential", "credentials", "secretstring")
@@ -73,11 +71,9 @@ def family(name: str) -> str:
         return "" if before == "existing" else "secret"
     if last.endswith("token") or (last == "pat" and name.isupper() and before in ("github", "gitlab", "gh", "azure")):
         return "" if before in _TEXT_TOKENS else "token"
-    if last == "key" and before in _OWNERS_OF_KEYS:
-        return "private-key" if before == "private" else "api-key"
-    joined = ("apikey", "secretkey", "accesskey", "authkey", "masterkey", "accountkey", "signingkey", "encryptionkey")
-    if last.endswith((*joined, "privatekey")):
-        return "private-key" if last.endswith("privatekey") else "api-key"
+    owner = (last.removesuffix("key") or before) if last.endswith("key") else ""
+    if owner.endswith(_OWNERS_OF_KEYS):
+        return "private-key" if owner.endswith("private") else "api-key"
     is_constant = last in ("key", "salt") and before and name.upper() == name
     return "key" if is_constant and before not in _PUBLIC_KEYS else ""
 

@@ -139,11 +139,6 @@ def _value_after(text: str, lower: str, start: int, end: int, kind: str) -> tupl
     at = end + 3 * linked
     at += not linked and text[at] in "\"'`*)" and text[at + 1 : at + 2] in " ,\t"  # "the `password` is …"
     at += kind in LOOSE and text[at : at + 1] == ","
-    is_stated = _is_stated(text, lower, start)
-    first = lower[at : at + 24].lstrip(" \t").partition(" ")[0]
-    is_sure = is_stated or linked or lower[start:end] in FOREIGN
-    if first.isalpha() and not (is_sure or first in _WORDS["links"] or first in _WORDS["openers"]):
-        return NOTHING  # quickly: most words after a name are other words
     rest = lower[at : end + MAX_REACH].split("\n", 1)[0].split("\\n", 1)[0].replace("\t", " ")
     words: list[tuple[int, str]] = []
     for word in rest.split(" ", 12):
@@ -154,7 +149,7 @@ def _value_after(text: str, lower: str, start: int, end: int, kind: str) -> tupl
     if not words or (kind == "pass" and words[0][1] not in ("is", "was", "=", ":", "->", "→", "for")):
         return NOTHING
     at, word = words[0]
-    if is_stated:
+    if _is_stated(text, lower, start):
         if not any(char in word for char in "\"'`()[]{}<>\\$"):
             return (at, at + len(word)) if len(word) > 3 and not is_placeholder(word) else NOTHING
         return _value_at(text, at, kind, sure=True)
