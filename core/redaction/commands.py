@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 _VALUE = r"(?:\\{0,3}'([^'\n]{1,2000}?)\\{0,3}'|\\{0,3}\"([^\"\n]{1,2000}?)\\{0,3}\"|([^\s'\"|;<>`\\]{1,4096}))"
 _USER_PAIR = (
-    r"(?:\\{0,3}'[^\s:%'/]{1,100}[:%]([^'\n]{1,200}?)\\{0,3}'|\\{0,3}\"[^\s:%\"/]{1,100}[:%]([^\"\n]{1,200}?)\\{0,3}\""
-    r"|(?![+\[])[^\s:%\"'/]{1,100}[:%]([^\s\"'\\]{1,200}))"  # not `date -u +%Y-…`
+    r"(?:\\{0,3}'[^\s:%']{1,100}[:%]([^'\n]{1,200}?)\\{0,3}'|\\{0,3}\"[^\s:%\"]{1,100}[:%]([^\"\n]{1,200}?)\\{0,3}\""
+    r"|(?![+\[/.-])[^\s:%\"']{1,100}[:%]([^\s\"'\\]{1,200}))"  # not `date -u +%Y-…`
 )
 _TO = r"(?:\\{0,3}[\"']?[ \t,=]{1,4})"
 _NAME = r"\"?[\w./:-]*(?i:passw(?:or)?d|passphrase|psk|secret|token|(?:api|access)_?key)[\w.-]*[\"']?"
@@ -75,6 +75,7 @@ _PATTERNS = (
     ("secret", "::add-mask", r"::add-mask::([^\s\"'`$]{4,1024})"),
     ("secret", "::s",
      rf"::(?:set-output|save-state) name={_NAME.replace('secret', 'secret|pw')}::([^\s\"'`]{{4,1024}})"),
+    ("password", "securestring", r"(?i)ConvertTo-SecureString +(?:-String +)?[\"']([^\"'$\n]{3,200})[\"']"),
     # what a command is given instead of a file
     ("secret", "<<<", r"(?i:secret|passw|passphrase|login|token|kinit|cryptsetup|env add)[^\n]{0,160}?"
      rf"<<<[ \t]{{0,3}}(?:\$(?='))?{_VALUE}"),
