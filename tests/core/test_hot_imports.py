@@ -195,6 +195,13 @@ def test_features_that_are_off_are_not_imported(lived_in: Path, tmp_path: Path, 
     assert not parts & set(spawn(tmp_path / "home", *CALLS[name])[2].split())
 
 
+def test_a_hook_without_anything_to_archive_leaves_the_store_closed(tmp_path: Path) -> None:
+    assert "apsw" in spawn(tmp_path / "home", *CALLS["hook, end of turn"])[2].split()
+    command = hook("PostToolUse", tool_name="Bash", tool_input={"command": "ls"})
+    for stdin in (CALLS["hook, prompt"][1], command):
+        assert "apsw" not in spawn(tmp_path / "home", ["hook", "claude"], stdin)[2].split()
+
+
 def test_every_hot_command_is_tested() -> None:
     tried = {" ".join(words[:length]) for words, _ in CALLS.values() for length in (1, 2)}
     assert {"hook", *HOT_COMMANDS} <= tried
