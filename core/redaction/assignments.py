@@ -169,7 +169,7 @@ def find_assigned(text: str, names: list[Name]) -> list[Span]:
         next_line = compiled(line_end).match(text, begin) if sign == ":" and not mark else None
         if next_line is not None:
             is_block = "|" in next_line.group() or ">" in next_line.group()
-            begin, end = _value_below(text, start, next_line.end(), kind, is_block=is_block)
+            begin, end = value_below(text, start, next_line.end(), kind, is_block=is_block)
         elif mark and not (scheme is not None and kind == "authorization"):
             end = _quoted_end(text, (start, name_end, kind), begin, mark, sign, tight)
         else:
@@ -355,10 +355,11 @@ def _quoted_end(text: str, name: Name, at: int, mark: str, sign: str, tight: boo
     return _closing_quote(text, at, mark, len(text)) if end == at + MAX_JUDGED else end
 
 
-def _value_below(text: str, start: int, at: int, kind: str, *, is_block: bool) -> tuple[int, int]:
-    """The value at `at`, on the line below a name and its `:`, or in the YAML block there; (0, 0) for none."""
-    line = text[at : at + MAX_LINE].split("\n", 1)[0].split("\\n", 1)[0].removesuffix("\\r")
-    value = line.strip(" \t\r\"'`,")
+def value_below(text: str, start: int, at: int, kind: str, *, is_block: bool = False) -> tuple[int, int]:
+    """The single word in the lines at `at`, below a name and its `:`, or the YAML block there; (0, 0) for none."""
+    lines = [line for line in text[at : at + MAX_LINE].replace("\\n", " \n").split("\n")[:3] if line.strip(" \t\r`")]
+    line = lines[0] if lines else ""
+    value = line.strip(" \t\r\"'`*,").removesuffix("\\r")
     head = _line_before(text, start).rsplit("\\n", 1)[-1]
     indent = head[: len(head) - len(head.lstrip(" \t"))]
     indented = not head.strip(" -\t\"'") and line.startswith((indent + " ", indent + "\t"))
@@ -370,12 +371,13 @@ def _value_below(text: str, start: int, at: int, kind: str, *, is_block: bool) -
             return text.index(words[0], at), at + len(block.group().rstrip())
     if not value or value[-1] in ":{[(>" or len(value.split()) > 1 or value[0] == "#":
         return 0, 0
-    if kind == "password":
-        signed = not value.isalnum() or value.lower() != value != value.upper()
-        fits = (indented or (signed and 8 <= len(value) <= 64)) and is_described(value, kind)
+    is_odd = not value.isalnum() or value.lower() != value != value.upper() or len(value) > 15
+    is_apart = 8 <= len(value) <= 64 and (is_odd if kind == "password" else kind != "pass" and is_made_up(value))
+    if indented and kind != "password":
+        fits = is_assigned(value, kind, ":")
     else:
-        fits = indented and is_assigned(value, kind, ":")
-    begin = at + line.index(value)
+        fits = (indented or is_apart) and is_described(value, kind)
+    begin = text.index(value, at)
     return (begin, begin + len(value)) if fits else (0, 0)
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from core import TYPE_CHECKING
 from core.redaction import ANNOUNCING, FOREIGN, LOGINS, MARK, Span, compiled, places_of
-from core.redaction.assignments import LOOSE, Name, is_described, label
+from core.redaction.assignments import LOOSE, Name, is_described, label, value_below
 from core.redaction.tokens import DIGITS, SIGNS, is_made_up, is_placeholder
 
 if TYPE_CHECKING:
@@ -62,8 +62,11 @@ def _find_described(text: str, lower: str, names: list[Name]) -> list[Span]:
         end += text[end : end + 1] in tuple("是为は")  # "is", without spaces
         follows = text[end : end + 1] != "" and (text[end] in " \t'’,\"`*)(" or text[end - 1] in "是为は")
         at, stop = _value_after(text, lower, start, end, kind) if follows else NOTHING
-        if follows and has_next_line and not stop:
-            at, stop = _value_on_next_line(text, end, kind)
+        below = text.find("\n", end, end + MAX_REACH) if has_next_line and follows and not stop else -1
+        if below >= 0 and text[end:below].rstrip(" \t\r\"'`*")[-1:] in (":", ")"):
+            at, stop = value_below(text, start, below + 1, kind)
+            fits = is_made_up(text[at:stop]) or (kind == "password" and stop - at > 15)
+            at, stop = (at, stop) if fits else NOTHING
         if not stop and kind != "pass":
             at, stop = _value_before(text, start, kind)
         if stop:
@@ -176,19 +179,6 @@ def _ends_with_value(lower: str, at: int, word: str, kind: str) -> bool:
     goes_on = "was is works worked does did has had no for on and or in to expired leaked never still".split()
     ends = word != value or not rest or rest[0] in ".,;:!?)\"'" or rest.split(" ", 1)[0] in goes_on
     return ends and is_described(value, "password", sure=True)
-
-
-def _value_on_next_line(text: str, at: int, kind: str) -> tuple[int, int]:
-    """A single word below a line that ends with a colon or a bracket after the name."""
-    stop = text.find("\n", at, at + MAX_REACH)
-    if stop < 0 or text[at:stop].rstrip(" \t\r\"'`*")[-1:] not in (":", ")"):
-        return NOTHING
-    lines = [line.strip(" \t\r\"'`*") for line in text[stop : at + MAX_REACH].split("\n")[:4]]
-    value = next(filter(None, lines), "")
-    is_password = is_made_up(value) or (kind == "password" and len(value) > 15)
-    at = text.index(value, stop)
-    fits = " " not in value and is_password and is_described(value, kind)
-    return (at, at + len(value)) if fits else NOTHING
 
 
 def _linked_value(text: str, lower: str, name: Name, words: list[tuple[int, str]], *, linked: bool) -> tuple[int, int]:
