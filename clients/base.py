@@ -197,9 +197,11 @@ class Client:
             found[0].parent_session, found[0].session, found[0].session_kind = found[0].session, "", "subagent"
         return found
 
-    def is_side(self, path: str) -> bool:  # noqa: ARG002  # for subclasses
-        """Whether a transcript is that of a subagent, by its name."""
-        return False
+    def is_side(self, path: str) -> bool:
+        """Whether a transcript is that of a subagent. Some only repeat the conversation, for the client itself."""
+        name = os.path.basename(path)
+        is_own = name.startswith("agent-") and not name.startswith(("agent-acompact-", "agent-aprompt_suggestion-"))
+        return is_own and name.endswith(".jsonl") and bool(self.side_folder(path))
 
     def side_folder(self, path: str) -> str:  # noqa: ARG002  # for subclasses
         """The folder with the transcripts of the subagents that a session began, by the path of its own; "" if none."""

@@ -130,11 +130,6 @@ class Claude(Client):
         head.is_side = bool(line["isSidechain"]) if "isSidechain" in line else None
         return found
 
-    def is_side(self, path: str) -> bool:
-        """Whether a transcript is that of a subagent. Some only repeat the conversation, for the client itself."""
-        name = os.path.basename(path)
-        return name.startswith("agent-") and not name.startswith(("agent-acompact-", "agent-aprompt_suggestion-"))
-
     def side_folder(self, path: str) -> str:
         """As `Client.side_folder`."""
         return os.path.join(os.path.splitext(path)[0], "subagents")

@@ -78,10 +78,6 @@ class Qwen(Client):
             found = [Entry("title", text=as_text(about.get("customTitle")), origin=origin)]
         return in_envelope(found, line, at, client=self.name)
 
-    def is_side(self, path: str) -> bool:
-        """Whether a transcript is that of a subagent."""
-        return os.path.basename(path).startswith("agent-") and path.endswith(".jsonl")
-
     def side_folder(self, path: str) -> str:
         """As `Client.side_folder`."""
         chats, name = os.path.split(os.path.splitext(path)[0])

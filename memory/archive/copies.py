@@ -8,7 +8,7 @@ are sent there (`ingest`). If its first line names the parent, whose lines have 
 from __future__ import annotations
 
 import os
-from itertools import dropwhile, takewhile
+from itertools import takewhile
 
 import clients
 from clients import content
@@ -136,9 +136,8 @@ def _settle_first_opening(db: apsw.Connection, session: str, *, vectors: bool) -
     for other in others:
         episodes = {name: sessions.by_time(db, name) for name in (session, other)}
         if other in sessions.ancestors(db, session):  # a hook reads a long copy in parts: this is a later part
-            first = _text(episodes[session][0])
-            rest = [*dropwhile(lambda episode, first=first: _text(episode) != first, episodes[other])]  # type: ignore[misc]
-            episodes[other] = rest or episodes[other]
+            said, first = [*map(_text, episodes[other])], _text(episodes[session][0])
+            episodes[other] = episodes[other][said.index(first) if first in said else 0 :]
         pairs = list(takewhile(lambda pair: _text(pair[0]) == _text(pair[1]), zip(*episodes.values(), strict=False)))
         count = max((number for number, (episode, _) in enumerate(pairs, 1) if _is_answer(episode)), default=0)
         owner, copy = sorted(episodes, key=lambda name: (episodes[name][0]["created_at"], name))
@@ -149,6 +148,7 @@ def _settle_first_opening(db: apsw.Connection, session: str, *, vectors: bool) -
                 documents.remove(db, episode["rowid"], signatures=vectors and documents.has_signatures(db))
             sessions.leave_prompts(db, copy, sum(not _is_answer(episode) for episode in episodes[copy][:count]))
             _note_copies(db, copy, owner)
+            documents.renew_segments(db, copy)
         return True
     return False
 
@@ -157,7 +157,6 @@ def _note_copies(db: apsw.Connection, copy: str, owner: str) -> None:
     """Note that a session begins with a copy of another, and delete the calls that it copied."""
     calls.drop_copies(db, copy, owner)
     sessions.note_fork(db, copy, owner)
-    documents.renew_segments(db, copy)
 
 
 def _is_answer(episode: Episode) -> bool:
