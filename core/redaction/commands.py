@@ -68,13 +68,11 @@ _PROGRAMS = (
 """(how the program begins, alternatives that its line must contain, the pattern of the option and the secret)."""
 # an option of any program, or a user or a share of Windows, before a word that looks like a password
 _OPTION = rf"(?<=\s)(?:-([pP])[ =]?|-[wv] |/u(?:ser)?:\S+ |//\S+ ){_VALUE}"
-_BELOW = r"[^\n]{0,400}\n[ \t]*((?![/.{\[<-])(?=[^\s]*\d)(?=[^\s]*[A-Za-z])\S{6,240})[ \t]*(?=\n|\Z)"
 _PATTERNS = (
     # a script of Expect, a workflow of GitHub
     ("password", "assword", r"assword[^\n]{0,40}[\s;}]{1,9}send (?:-- )?[\"{]([^\"{}\n$]{3,80}?)\\{1,2}[rn]"),
-    ("secret", "::add-mask", r"::add-mask::([^\s\"'`$]{4,1024})"),
-    ("secret", "::s",
-     rf"::(?:set-output|save-state) name={_NAME.replace('secret', 'secret|pw')}::([^\s\"'`]{{4,1024}})"),
+    ("secret", "::add-mask|::s",
+     rf"::(?:add-mask|(?:set-output|save-state) name={_NAME.replace('secret', 'secret|pw')})::([^\s\"'`$]{{4,1024}})"),
     ("password", "securestring", r"(?i)ConvertTo-SecureString +(?:-String +)?[\"']([^\"'$\n]{3,200})[\"']"),
     # what a command is given instead of a file
     ("secret", "<<<", r"(?i:secret|passw|passphrase|login|token|kinit|cryptsetup|env add)[^\n]{0,160}?"
@@ -92,11 +90,10 @@ _PATTERNS = (
      r"(?:secrets? (?:set|put|create)|kv (?:put|patch))[ \t](?:(?:\\\n|[^\n]){0,400}?[ \t])??"
      rf"(?<![\w.=-])(?!(?:user(?:name)?|host|port|ttl)=)[A-Za-z_][\w.-]{{0,63}}=(?![\"']?\[){_VALUE}"),
     # what a command prints on the line below
-    ("secret", "op read |vault |get-secret|secret show|find-generic|pass show",
-     r"(?:op read |vault (?:kv get|read) -field|get-secret-value|keyvault secret show|find-generic-password|pass show )"
-     + _BELOW),
-    ("secret", "base64 -|versions access",
-     r"(?m)^(?=[^\n]{0,800}secret)[^\n]{0,400}?(?:base64 (?:-d|--decode|-D)|versions access)" + _BELOW),
+    ("secret", "op read |vault |get-secret|secret show|find-generic|pass show|base64 -|versions access",
+     r"(?:op read |vault (?:kv get|read) -field|get-secret-value|keyvault secret show|find-generic-password|pass show "
+     r"|secret[^\n]{0,400}?(?:base64 -(?:d|-decode|D)|versions access)|base64 -(?:d|-decode|D)(?= [^\n]{0,99}secret))"
+     r"[^\n]{0,400}\n[ \t]*((?![/.{\[<-])(?=[^\s]*\d)(?=[^\s]*[A-Za-z])\S{6,240})[ \t]*(?=\n|\Z)"),
 )  # fmt: skip
 """(kind, alternatives that the text must contain, pattern): what commands take or print."""
 
@@ -172,12 +169,11 @@ def find_printed(command: str, path: str, output: str) -> list[Span]:
     if not any(printing) and not _selects_secret(steps):
         return []
     is_whole = any(printing) and (all(printing) or not {step["mark"] for step in steps[:-1]} - {"|"})
-    spans: list[Span] = []
-    at = 0
-    for line in output.split("\n"):
-        spans += [(at + start, at + end, "secret") for start, end in _values_in(line, is_whole=is_whole)]
-        at += len(line) + 1
-    return spans
+    return [
+        (line.start() + start, line.start() + end, "secret")
+        for line in compiled(r"[^\n]+").finditer(output)
+        for start, end in _values_in(line.group(), is_whole=is_whole)
+    ]
 
 
 def _prints_secret(step: Step, command: str) -> bool:
