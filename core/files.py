@@ -25,7 +25,7 @@ SWITCHES = "switches.json"
 STORE = "store.db"
 SET_ASIDE = ".damaged-"
 """In the name of a file that could not be used: see `set_aside`."""
-# The names that we create in a home, without `.lock`; it may hold other files too. 0.2.0 wrote "acknowledged".
+# The names that we create in a home, without `.lock`; it may hold other files too.
 _OURS = frozenset(
     "backups.json cache config.toml install installs knowledge.json outbox sessions spool switches.json trusted.json"
     " workspace acknowledged".split()
@@ -65,14 +65,14 @@ def is_store_lost() -> bool:
         if os.path.isfile(store) and os.path.getsize(store):
             return False
         had_store = any(map(os.path.exists, (store + ".lock", store_mark())))
-        return had_store and any(name.endswith(".json") for name in os.listdir(os.path.dirname(store_mark())))
+        return had_store and any(name.endswith(".json") for name in os.listdir(os.path.join(home(), "sessions")))
     except OSError:
         return False
 
 
 def store_mark() -> str:
-    """The file that says that the home had a store."""
-    return os.path.join(home(), "sessions", ".stored")
+    """The file that says that the home had a store. 0.2.0 wrote it, too."""
+    return os.path.join(home(), "acknowledged")
 
 
 def has_switches() -> bool:

@@ -81,7 +81,7 @@ def restore(file: str, into: str, *, force: bool, verify_only: bool) -> dict[str
 def is_kept(name: str) -> bool:
     """Whether a backup may hold a file with this name in the home (its parts joined by `/`)."""
     parts = name.split("/")
-    left_out = ("cache", "acknowledged", "backups.json")  # the last two were written by 0.2.0
+    left_out = ("cache", "backups.json")  # the latter was written by 0.2.0
     if name in (STORE, "outbox.lock"):  # the lock is empty, and says that this memory has a cluster
         return True
     if not all(part not in ("", ".", "..") and part.isprintable() for part in parts):

@@ -165,7 +165,7 @@ def test_whatever_is_changed_or_cut_off_is_noticed_or_harmless(run: Run, backup:
         if done.code:  # what is left is a field of a header that means nothing here
             assert done.assert_failed() in ("BACKUP_DAMAGED", "BACKUP_TOO_NEW", "STORE_TOO_NEW")
         else:
-            assert done.envelope["result"]["files"] == 4  # state, mark, store, spool
+            assert done.envelope["result"]["files"] == 4  # state, store, its mark, spool
 
     mutated()
     assert snapshot(home) == before
