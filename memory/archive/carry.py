@@ -84,7 +84,7 @@ class TypedAhead:
 
 
 class Carry:
-    """What a piece leaves to the next piece of its session. Except for `last`, the attributes are stored by name."""
+    """What a piece leaves to the next piece of its session. Stored by name; `last` as a list of messages, `drafts`."""
 
     def __init__(self) -> None:
         self.session = ""  # to which the transcript belongs
