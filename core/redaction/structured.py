@@ -119,9 +119,10 @@ def _in_columns(text: str, names: list[Name]) -> list[Span]:
         line = r"(?:[ \t\d]*→)?([\w \t\"'`*.|,;+-]{3,400})\r?\n"  # perhaps after its number in an agent's Read
         header = compiled(line).match(text, begin) if is_cell and start >= done else None
         delimiter = next((sign for sign in "|\t;," if sign in header[1]), "") if header else ""
-        cells = header[1].split(delimiter) if header and delimiter else []
-        kinds = [family(cell.strip(_CELL_MARGIN)) for cell in cells]
-        if header and any(kinds) and all(len(cell) <= 40 and len(cell.split()) < 4 for cell in cells):
+        cells = [cell.strip(_CELL_MARGIN) for cell in header[1].split(delimiter)] if header and delimiter else []
+        kinds = [family(cell) for cell in cells]
+        is_row = any(kinds) and (any(cells[1:]) or delimiter == "|")  # and no line of a list: `"bandpass",`
+        if header and is_row and all(len(cell) <= 40 and len(cell.split()) < 4 for cell in cells):
             done = _add_rows(text, header.end(), delimiter, kinds, spans)
     return spans
 
