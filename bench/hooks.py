@@ -243,7 +243,7 @@ def main() -> int:
     parser.add_argument("--events", default=";".join(EVENTS), help="separated by semicolons")
     parser.add_argument("--no-long-session", action="store_true")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as name:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:  # a background job may still write
         folder = Path(name)
         environment = {**ENVIRONMENT, "JOELCLAW_HOME": str(folder / "home")}
         fill(folder / "home", MEMORIES)

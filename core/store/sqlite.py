@@ -9,7 +9,6 @@ import _collections_abc
 import os
 import sys
 import time
-from math import log
 
 from core import TYPE_CHECKING, files, json_text
 from core.errors import Failure, explained, os_failure
@@ -374,4 +373,6 @@ def quoted(term: str) -> str:
 
 def small_idf(count: int, size: int) -> float:
     """The weight, as in Lucene, of a word that `count` of `size` rows have: FTS5's is 0 in a small index."""
+    from math import log  # opening a store does without it
+
     return log(1 + (max(size - count, 0) + 0.5) / (count + 0.5))
