@@ -157,14 +157,14 @@ def _in_json_manifests(text: str) -> list[Span]:
 
 def _in_yaml_manifests(text: str) -> list[Span]:
     """Each value of a document in YAML that contains a Kubernetes Secret."""
-    # numbers of lines, signs of a diff and of a list become blanks, so that only the indentation is left
+    # what precedes a line (its number, the sign of a diff, that of a list), comments, tabs and returns become blanks
     sign = r"[+-]?(?!--)" if "@@ " in text else ""
-    margin = rf"(?m)^(?:[ \t]*\d+(?:→|\t)|{sign})(?:[ \t]*- )*"
+    margin = rf"(?m)^(?:[ \t]*\d+(?:→|\t)|{sign})(?:[ \t]*- )*(?:[ \t]*#[^\n]*)?|[\t\r]"
     text = compiled(margin).sub(lambda match: " " * len(match.group()), text.replace("\\n", " \n"))
-    block = r"(?m)^( *)(?:data|stringData):[ \t]*(?:\{([^\n]*)|(?=\n))((?:\n(?:\1[ \t][^\n]*|(?=\n)))*)"
+    block = r"(?m)^( *)(?:data|stringData): *(?:\{([^\n]*)|(?=\n))((?:\n(?:\1 [^\n]*| *+(?=\n|\Z)))*)"
     member = (
-        r"(?m)^\s*+(?:\\{0,3}[\"']?[\w./-]+\\{0,3}[\"']?:(?=\s|$)[ \t]*)?+[\"']?+(?![|>+\d -]*$|#)"
-        r"([^\"'\n]+?)(?=\s*$| #|[\"'])"
+        r"(?m)^ *+(?:\\{0,3}[\"']?[\w./-]+\\{0,3}[\"']?:(?=\s|$) *)?+[\"']?+(?![|>+\d -]*$)"
+        r"([^\"'\s]++(?: ++(?!#)[^\"'\s]++)*+)"
     )
     pair = r"[\w.-]+:[ \t]*[\"']?([^\s,}\"'$][^,}\"'\n]*)"
     spans: list[Span] = []

@@ -154,7 +154,7 @@ HOSTILE = [
     "base64 -d secret\n", "a:5432:b:c:d\n", "kind: Secret\ndata:\n a: b\n", "password,a\n", "login: a:b ",
     "insert into a (password) values ('b') ", "password=hunter22)", "\x1b[0m", "secrets set A=b ", "cat <<< 'x ",
     "AKIA\n", "insert into a (password) values (", '"kind":"Secret",' + '"data":{},' * 700,
-    "pw=", "pw: ", "bcp =", "zip ='", "x:A1b2c3 ",
+    "kind: Secret\ndata:\n" + "  \n" * 20_000, "pw=", "pw: ", "bcp =", "zip ='", "x:A1b2c3 ",
 ]  # fmt: skip
 
 
@@ -170,7 +170,7 @@ def slowness() -> float:
     return max(1.0, best / 0.05)
 
 
-@pytest.mark.parametrize("piece", HOSTILE, ids=repr)
+@pytest.mark.parametrize("piece", HOSTILE, ids=lambda piece: repr(piece[:40]))
 def test_time_is_linear(piece: str) -> None:
     """A quarter of a megabyte of one piece ends within a quarter of a second (processor time: the machine is shared).
 
