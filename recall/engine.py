@@ -219,7 +219,7 @@ class _Recall:
             vector = document_vector(self.expanded)
         self.ranked = self.ranking.rank(self.source, terms, vector, self.filters, lexical, semantic)
         if vector and self.ranked and self.source.absent(terms) == 1:
-            condition = condition_of_unknown_words(self.expanded)
+            condition = condition_of_unknown_words(terms)
         if condition is not None:
             first = {ranked.traits["rowid"]: ranked for ranked in self.ranked[:CANDIDATES]}
             self.ranked = [

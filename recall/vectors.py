@@ -20,7 +20,7 @@ import os
 from core import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 DIMENSIONS = 256
 SPACE = "minilm-256-v1"  # vectors of different spaces cannot be compared
@@ -162,14 +162,14 @@ def split_words(text: str) -> list[str]:
     return unicodedata.normalize("NFD", text).translate(_characters).split()
 
 
-def condition_of_unknown_words(query: str) -> Callable[[str], bool] | None:
+def condition_of_unknown_words(terms: Sequence[str]) -> Callable[[str], bool] | None:
     """What a text must contain if no word of a query has a vector of its own: the beginning of one.
 
-    The vectors of their pieces say little. None for other queries.
+    The vectors of numbers, and of the pieces of a word, say little. None for other queries.
     """
     shared = 5  # letters, by which a German compound finds its parts
-    asked = split_words(query)
-    if any(len(_pieces(word, _word_sums.table or Table())) == 1 for word in asked):
+    asked = split_words(" ".join(term for term in terms if " " not in term))
+    if any(len(_pieces(word, _word_sums.table or Table())) == 1 for word in asked if not word.isdigit()):
         return None
     return lambda text: any(word[:shared] in " ".join(split_words(text)) for word in asked)
 

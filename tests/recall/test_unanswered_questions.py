@@ -40,7 +40,10 @@ def test_nonsense_finds_nothing_where_there_is_much(run: Run, query: str, among:
     assert run("recall", query).result["found"] == count
 
 
-@pytest.mark.parametrize(("query", "count"), [("zzzz", 0), ("xyzzyq zzzz", 0), ("shceduler", 0), ("Lagerhallentor", 1)])
+@pytest.mark.parametrize(("query", "count"), [
+    ("zzzz", 0), ("xyzzyq zzzz", 0), ("shceduler", 0), ("Lagerhallentor", 1),
+    ("zzzz?", 0), ('"xyzzyq zzzz"', 0), ("what is xyzzyq", 0), ("xyzzyq 42", 0), ("Wo ist das Lagerhallentor?", 1),
+])  # fmt: skip
 def test_a_word_without_a_vector_finds_only_what_begins_like_it(run: Run, query: str, count: int) -> None:
     for text in (
         "We chose Postgres over MySQL because of row level security", "Das Lager der Werft schließt am Freitag",
