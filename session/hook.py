@@ -325,7 +325,7 @@ def _must_read_transcript(event: HookEvent, session: Session) -> bool:
             if not 0 <= size < (WAITING_BYTES if waits_after_tool else UNSAID_BYTES):
                 return True
             new = source.read(size, end)
-    except (OSError, ValueError):  # the archive reports that
+    except Exception:  # the archive reports that
         return True
     return not waits_after_tool and any(mark in new for mark in client.said_marks)
 

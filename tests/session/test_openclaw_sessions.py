@@ -129,6 +129,19 @@ def test_the_note_is_given_in_every_turn_until_the_next_compaction(gateway: Gate
     assert [event["action"] for event in injected].count("compaction.inject") == 1
 
 
+def test_a_damaged_row_costs_no_note(gateway: Gateway) -> None:
+    work(gateway)
+    gateway.hook("after_compaction")
+    gateway.event({"type": "custom", "data": {}})
+    gateway.db.execute(
+        "UPDATE transcript_events SET event_json = NULL, event_zstd = x'00' WHERE seq = ?", (gateway.count,)
+    )
+    gateway.db.commit()
+    (note,) = gateway.hook("prompt", prompt="go on")
+    assert "## Session Recovery" in note
+    assert gateway.run("otel", "search", "hook.failed").result["events"] == []
+
+
 def test_a_text_too_long_for_the_state_is_not_given_in_part(gateway: Gateway, home: Path) -> None:
     gateway.hook("prompt", prompt="how is the harbour?")
     path = home / "sessions" / "s-1.json"
