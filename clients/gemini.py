@@ -49,7 +49,7 @@ class Gemini(Client):
     }
     session_file = "chat file"
     folder_mark = b""
-    said_marks = (b'"user"', b'"gemini"')
+    said_marks = (b'"user"', b'"gemini"', b'"$rewindTo"')
     context_marks = (b'"tokens"', b"<state_snapshot>")
     writing_tools = ("write_file", "replace")
     reading_tools = ("read_file",)

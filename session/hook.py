@@ -173,6 +173,7 @@ class Hook:
         from memory.archive import Limits, Origin, ingest
 
         client, items = clients.by_name(session.agent), event["items"]
+        asked = event["messages"] if event["kind"] == "prompt" else ()
         cwd = event["cwd"] or session.state.cwd
         origin = Origin(session.agent, session.id, cwd, now=session.now, vectors=session.store.has_vectors)
         if session.is_excluded(cwd):
@@ -180,7 +181,7 @@ class Hook:
             return ()
         if items:
             if ingest.ingest_entries(db, items, origin).is_rewound:
-                leave_out_abandoned(session, db, event["messages"] if event["kind"] == "prompt" else ())
+                leave_out_abandoned(session, db, asked)
             return items
         # An event that the client waits for reads only a piece of a long transcript; the next event goes on there.
         deadline = self._began + 0.6 * self._seconds()
@@ -190,7 +191,7 @@ class Hook:
             position = sessions.transcript_position(db, ingest.source_of(event["transcript"]))
             session.state.archived_to = position[0] if position else 0
         if ingested.is_rewound:
-            leave_out_abandoned(session, db)
+            leave_out_abandoned(session, db, asked)
         self._archived_bytes = ingested.bytes
         if event["kind"] in ("turn", "end"):
             for path in client.side_transcripts(event["transcript"]):

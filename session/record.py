@@ -136,8 +136,8 @@ def _record_compaction(state: SessionState, now: int) -> None:
     state.note_owed = True
 
 
-def leave_out_abandoned(session: Session, db: apsw.Connection, asked: Sequence[str] = ()) -> None:
-    """The user went back: remove the abandoned part from the state. `asked`: prompts that are not archived yet."""
+def leave_out_abandoned(session: Session, db: apsw.Connection, asked: Sequence[str]) -> None:
+    """The user went back: remove the abandoned part from the state. `asked`: prompts that may not be archived yet."""
     from core.project import relative
     from core.store import sessions
     from core.store.branches import History
@@ -146,8 +146,9 @@ def leave_out_abandoned(session: Session, db: apsw.Connection, asked: Sequence[s
     known = sessions.by_id(db, session.id)
     folder = known["folder"] if known else ""
     history = History(db, session.id)
-    prompts = [*(text for _, text in history.conversation(4_000)), *asked]
-    state.messages = [entry for text in prompts if (entry := message(text))][-MESSAGES_KEPT:]
+    said = [entry for _, text in history.conversation(4_000) if (entry := message(text))][-MESSAGES_KEPT:]
+    new = new_messages(said, [entry for text in asked if (entry := message(text))])
+    state.messages = [*said, *new][-MESSAGES_KEPT:]
     _record_messages(state, [])
     files = history.files()
     state.files = [path for path in state.files if relative(path, folder) in files]

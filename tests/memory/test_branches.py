@@ -282,6 +282,37 @@ def test_nothing_abandoned_is_in_a_note_or_in_lost(run: Run, tmp_path: Path) -> 
     assert "merlin" not in state
 
 
+@pytest.mark.parametrize("client", [Codex, Gemini])
+def test_the_task_follows_a_user_who_goes_back_and_asks_something_else(run: Run, tmp_path: Path, client: Any) -> None:
+    talk = client(tmp_path)
+    names = {"prompt": "UserPromptSubmit", "tool": "PostToolUse", "turn": "Stop"}
+    if client is Gemini:
+        names = {"prompt": "BeforeAgent", "tool": "AfterTool", "turn": "AfterAgent"}
+    session = "s" if client is Gemini else talk.name[28:-6]
+
+    def hook(kind: str, **fields: Any) -> list[str]:
+        payload = {
+            "session_id": session,
+            "cwd": "/w",
+            "transcript_path": str(talk.path),
+            "hook_event_name": names[kind],
+        }
+        run("hook", "gemini" if client is Gemini else "codex", stdin=json.dumps(payload | fields))
+        known = run("checkpoint", "show", session).result["messages"]
+        return [entry["text"].split()[-1] for entry in known]
+
+    after = None
+    for word in ("wren", "merlin"):
+        hook("prompt", prompt=f"store the port under {word}_PORT")
+        after = talk.turn(word, after)
+        assert hook("turn")[-1] == f"{word}_PORT"
+    talk.go_back("wren")
+    assert hook("prompt", prompt="store the port under saker_PORT") == ["wren_PORT", "saker_PORT"]
+    assert hook("tool") == ["wren_PORT", "saker_PORT"]
+    talk.turn("saker", after)
+    assert hook("turn") == ["wren_PORT", "saker_PORT"]
+
+
 def forked(talk: Any, session: str, leaf: str, *, named: bool = True) -> Any:
     """A fork, which copies the branch that ends at a leaf; `named`: it says from which session."""
     rows = {row.get("uuid") or row.get("id"): row for row in map(json.loads, talk.path.read_text().splitlines())}
