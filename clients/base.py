@@ -96,7 +96,7 @@ class Client:
     folder_mark = b'"cwd"'  # in each line that names the folder of a session; empty if no line does
     renames_copies = False  # a fork gives new ids to the messages that it copies
     copied_types: tuple[str, ...] = ()  # of the lines that a fork copies, if they have no ids
-    said_marks: tuple[bytes, ...] = ()  # new lines without any of these wait for the next hook, up to 16 KB
+    said_marks: tuple[bytes, ...] = ()  # new lines without any of these wait at a prompt, up to 16 KB
     is_unread_bad = False  # a line without an entry is a bad line
     typed_marks: tuple[bytes, ...] = ()  # of the lines after a prompt that repeat what the user typed
     context_marks: tuple[bytes, ...] = ()  # a line without any of these has no usage and no compaction
