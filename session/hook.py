@@ -320,15 +320,13 @@ def _must_read_transcript(event: HookEvent, session: Session) -> bool:
         return True
     from core.store.sources import open_source
 
+    most, marks = (WAITING_BYTES, ()) if waits_after_tool else (UNSAID_BYTES, client.said_marks)
     try:
         with open_source(path) as source:
             size = source.size() - end
-            if not 0 <= size < (WAITING_BYTES if waits_after_tool else UNSAID_BYTES):
-                return True
-            new = source.read(size, end)
+            return not 0 <= size < most or any(mark in source.read(size, end) for mark in marks)
     except Exception:  # the archive reports that
         return True
-    return not waits_after_tool and any(mark in new for mark in client.said_marks)
 
 
 def _usage(event: HookEvent, session: Session) -> ContextUsage:
