@@ -66,9 +66,9 @@ def import_(
             why = "".join(f": {item['where']}: {item['reason']}" for item in report["leftOut"][:1])
             raise Failure("IMPORT_FAILED", f"nothing in {file} can be imported as {form}{why}", "give its --format")
     if stale := report["staleAge"]:
-        message += f" Recall leaves out {stale} that are older than 90 days: give `updated_at` to bring them in."
-    is_incomplete = bool(failed) and not preview
-    return Answer({"file": file, **report}, exit_code=FAILED * is_incomplete, message=message)
+        too_old = f"Recall leaves out {counted(stale, 'memory')} older than 90 days, unless `updated_at` is newer."
+        message = ". ".join(filter(None, (message, too_old)))
+    return Answer({"file": file, **report}, exit_code=FAILED * (bool(failed) and not preview), message=message)
 
 
 @app.command("export")
