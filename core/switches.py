@@ -10,6 +10,7 @@ import os
 
 from core import TYPE_CHECKING, clock, files, json_text, project
 from core.errors import OTHER_HOME, Failure
+from core.redaction import redact
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -76,7 +77,7 @@ def off_periods(switches: Switches, session: str, cwd: str) -> list[OffPeriod]:
     periods = switches["silences"]
     names = {"everywhere": "", "project": "", "session": session}
     if cwd and any(period["scope"] == "project" for period in periods):
-        names["project"] = project.name_of(cwd)
+        names["project"] = redact(project.name_of(cwd))[0]
     own = (period for period in periods if _covers(period, period["scope"], names[period["scope"]]))
     return sorted(own, key=lambda period: period["scope"])  # in the order of the alphabet
 

@@ -206,7 +206,7 @@ def _scope(session: str | None, of_project: bool, everywhere: bool) -> "tuple[sw
     if current := session or ("" if of_project else current_session()):
         name = stored_id(current.strip())
         return "session", name if has_state(name) else _archived_session(name) or name
-    folder_project = project.name_of(files.current_folder())
+    folder_project = redact(project.name_of(files.current_folder()))[0]
     if not folder_project:
         about = "the command runs in no session, and the current folder belongs to no project"
         raise Failure("SWITCH_NO_SCOPE", about, "go to a folder of the project, or give --session ID or --everywhere")
@@ -246,8 +246,7 @@ def exclude(
         fix = f"name it if you want that: joelclaw exclude {quoted(path)}"
         raise wrong_usage(f"{path} is your home: all your projects are in it", fix)
     if redact(path)[0] != path:
-        fix = "rename the folder, or exclude the folder that it is in"
-        raise wrong_usage("the path contains a secret, which would be stored", fix)
+        raise wrong_usage("the path contains a secret, which would be stored", "rename it, or exclude one above it")
     changed = switches.set_excluded(path, is_excluded=True)
     db = sqlite.open_reading()
     places = dict.fromkeys((path, os.path.abspath(folder or ".")))

@@ -43,6 +43,13 @@ def test_a_path_with_a_secret_is_not_stored(run: Run, home: Path, tmp_path: Path
     refused = run("exclude", str(tmp_path / secret / "app"), env=NOW, ok=False)
     assert (refused.code, "secret" in refused.json["error"]["message"]) == (2, True)
     assert secret not in refused.out and not (home / "switches.json").exists()
+    folder = tmp_path / secret
+    (folder / ".git").mkdir(parents=True)
+    run("off", "--project", env=NOW, cwd=folder)
+    assert secret not in (home / "switches.json").read_text()
+    hook(run, "UserPromptSubmit", "s1", folder, prompt=SAID)
+    assert not (home / "sessions" / "s1.json").exists()
+    assert run("on", "--project", env=NOW, cwd=folder).result["changed"]
 
 
 def test_memory_archive_skips_and_counts_excluded_sessions(run: Run, tmp_path: Path, client: Path) -> None:
