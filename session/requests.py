@@ -179,7 +179,7 @@ def opening(prompt: str, characters: int) -> str:
 
 def _is_in(summary: str, quoted: str) -> bool:
     """Whether a client's summary repeats a request that we quote, perhaps cut."""
-    known = " ".join(summary.lower().split())
+    known = " ".join(summary.lower().translate(str.maketrans("<>`", "‹›'")).split())  # as `one_line` writes them
     return all(" ".join(part.split()) in known for part in quoted.lower().split(CUT))
 
 

@@ -154,16 +154,21 @@ def test_a_turn_that_stops_without_an_answer_leaves_its_question_open(
 
 def test_a_summary_that_has_everything_gets_no_note(run: Run, tmp_path: Path, path: Path) -> None:
     assert "next_delay:44" in compacted(run, path, f"{SUMMARY} first_delay next_delay RetryPolicy. Task: {TASK}")
-    transcript = Transcript(tmp_path / "talk" / f"{OTHER}.jsonl")
+    transcript = Transcript(tmp_path / "talk" / f"{OTHER}.jsonl", first=900)
     transcript.user(TASK)
     for number in range(6):
         transcript.used(f"r{number}", "Read", "only words", file_path=f"{CWD}/docs/tides.md")
     assert compacted(run, transcript.path, f"Task: {TASK}.", session_id=OTHER) == ""
 
 
-def test_a_task_that_the_summary_repeats_is_left_out(run: Run, path: Path) -> None:
+def test_a_task_that_the_summary_repeats_is_left_out(run: Run, tmp_path: Path, path: Path) -> None:
     note = compacted(run, path, f"{SUMMARY} The user said: {TASK}. Then: use four spaces there.").splitlines()
     assert note[2] == "**Edited, not run since:** tide_import.py:45-46"
+    marked = "fix `retry_loop()` in the importer of the tide tables now please"
+    transcript = Transcript(tmp_path / "marked" / f"{OTHER}.jsonl", first=900)
+    transcript.user(marked)
+    transcript.used("r1", "Read", "only words", file_path=f"{CWD}/docs/tides.md")
+    assert compacted(run, transcript.path, f"The user said: {marked}.", session_id=OTHER) == ""
 
 
 @pytest.mark.parametrize("choice", ["1+2", "yes do it"])
