@@ -76,8 +76,7 @@ class Purge:
         most = 50  # ids, sessions, projects and transcripts in the answer
         old_homes = sorted(glob(escape(os.path.realpath(files.home())) + ".*"))  # also what a killed restore left
         touched = {*self._selection.touched, *self._selection.sessions}
-        named = {path for session in touched for path in sessions.transcripts_of(self._db, session)}
-        transcripts = sorted(filter(None, map(sources.existing, named)))
+        transcripts = sorted(filter(None, map(sources.existing, sessions.transcripts_of(self._db, *touched))))
         cluster = None
         if cluster_sync.has_outbox(self._db):
             waiting = cluster_sync.outbox_status(self._db)

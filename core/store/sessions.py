@@ -63,10 +63,11 @@ def fork_of(db: apsw.Connection, identifier: str) -> tuple[str, int] | None:
 
 
 def note_fork(db: apsw.Connection, identifier: str, parent: str) -> None:
-    """Note that a session was forked from another, unless it has a parent that is not that of the other, too."""
+    """Note that a session was forked from another, unless a parent is known that is not that of the other, too."""
     if identifier in ancestors(db, parent):
         return
-    above = "parent = '' OR (kind = 'fork' AND parent = (SELECT parent FROM session WHERE id = ?1))"
+    common = "SELECT parent FROM session WHERE id = ?1 AND parent IN (SELECT id FROM session)"  # else both named it
+    above = f"parent = '' OR (kind = 'fork' AND parent = ({common}))"
     db.execute(f"UPDATE session SET parent = ?1, kind = 'fork' WHERE id = ?2 AND ({above})", (parent, identifier))
 
 
@@ -320,12 +321,12 @@ def save_transcript_position(db: apsw.Connection, source: str, offset: int, head
     db.execute("INSERT OR REPLACE INTO transcript VALUES (?, ?, ?, ?, ?)", (source, offset, head, carry, at))
 
 
-def transcripts_of(db: apsw.Connection, session: str) -> list[str]:
-    """The transcripts of a session, the newest first; an older version did not note whose one is, but its path may."""
-    noted = json_text.dumps({"session": session})[1:-1]  # in the carry
-    named = "instr(source, ?2) AND NOT instr(source, ?2 || '/subagents/')"  # those are its subagents'
-    where = f"""instr(carry, ?1) OR ({named} AND NOT instr(carry, '"session": '))"""
-    rows = db.execute(f"SELECT source FROM transcript WHERE {where} ORDER BY updated_at DESC", (noted, session))
+def transcripts_of(db: apsw.Connection, *named: str) -> list[str]:
+    """The transcripts of these sessions, the newest first. An older version did not note the session: see the path."""
+    noted = "CASE WHEN json_valid(carry) THEN json_extract(carry, '$.session') END IN (SELECT value FROM json_each(?1))"
+    in_path = "instr(source, value) AND NOT instr(source, value || '/subagents/')"  # those are its subagents'
+    where = f"coalesce({noted}, EXISTS (SELECT 1 FROM json_each(?1) WHERE {in_path})) ORDER BY updated_at DESC"
+    rows = db.execute(f"SELECT source FROM transcript WHERE {where}", (json_text.dumps(named),))
     return [str(row[0]) for row in rows]
 
 
@@ -368,8 +369,8 @@ def due_again(db: apsw.Connection) -> list[str]:
     """The transcripts that exist of sessions to be read again."""
     from core.store import sources
 
-    names = [name for (name,) in db.execute("SELECT substr(name, 13) FROM upkeep WHERE name GLOB 'read again: *'")]
-    return [path for name in names for path in map(sources.existing, transcripts_of(db, name)) if path]
+    names = [str(row[0]) for row in db.execute("SELECT substr(name, 13) FROM upkeep WHERE name GLOB 'read again: *'")]
+    return [path for path in map(sources.existing, transcripts_of(db, *names)) if path]
 
 
 def start_over(db: apsw.Connection, session: str, *, signatures: bool) -> None:

@@ -39,8 +39,6 @@ def end_of_copies(read: Source, path: str, client: Client) -> tuple[int, Entry |
     is_other = parent and parent not in os.path.basename(path)
     original = next(client.files_of(parent, path), "") if is_other else ""
     try:
-        if not original:
-            return 0, None
         other = sources.open_source(original)
     except OSError:
         return 0, None
@@ -131,6 +129,7 @@ def settle_opening(db: apsw.Connection, session: str, *, vectors: bool) -> None:
 
 
 def _settle_first_opening(db: apsw.Connection, session: str, *, vectors: bool) -> bool:
+    """Do so for one other session; returns whether any begins alike."""
     answer = next((episode["text"] for episode in sessions.by_time(db, session, 20) if _is_answer(episode)), "")
     others = sessions.with_episode(db, words.fingerprint(answer.lower()), session) if answer else ()
     for other in others:

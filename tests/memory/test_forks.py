@@ -208,15 +208,19 @@ def test_a_fork_of_pi(run: Run, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("gone", [None, 0, 1])
 @pytest.mark.parametrize("order", [*itertools.permutations(range(3))])
-def test_a_fork_of_a_fork_of_pi(run: Run, tmp_path: Path, order: tuple[int, ...], gone: int | None) -> None:
+@pytest.mark.parametrize("third_from", [0, 1])
+def test_a_second_fork_of_pi(
+    run: Run, tmp_path: Path, order: tuple[int, ...], gone: int | None, third_from: int
+) -> None:
     files: list[PiSession] = []
     for number, name in enumerate(("s-1", "second", "third")):
         files.append(PiSession(tmp_path / f"2026-09-20T1{number}-00-00-000Z_{name}.jsonl"))
         if number:
-            head, *copied = files[-2].path.read_text().splitlines()
-            header = {**json.loads(head), "id": name, "parentSession": str(files[-2].path)}
+            parent = files[(0, third_from)[number - 1]]
+            head, *copied = parent.path.read_text().splitlines()
+            header = {**json.loads(head), "id": name, "parentSession": str(parent.path)}
             files[-1].path.write_text("\n".join([json.dumps(header), *copied]) + "\n")
-            files[-1].ids, files[-1].leaf = [*files[-2].ids], files[-2].leaf
+            files[-1].ids, files[-1].leaf = [*files[-2].ids], parent.leaf
         files[-1].add("message", message={"role": "user", "content": f"try way {number}", "timestamp": number + 1})
     files[0].ids += ["", ""]  # so that the next id is new in all three
     files[0].add("message", message={"role": "user", "content": "what about the curlew?", "timestamp": 9})
@@ -229,7 +233,8 @@ def test_a_fork_of_a_fork_of_pi(run: Run, tmp_path: Path, order: tuple[int, ...]
         "second": ["user: try way 1"],
         "third": ["user: try way 2"],
     }
-    assert {row["sessionId"]: row["parent"] for row in sessions(run)} == {"s-1": "", "second": "s-1", "third": "second"}
+    parents = {row["sessionId"]: row["parent"] for row in sessions(run)}
+    assert parents == {"s-1": "", "second": "s-1", "third": ("s-1", "second")[third_from]}
 
 
 def test_a_parent_with_a_transcript_that_is_gone_keeps_what_only_that_had(run: Run, tmp_path: Path) -> None:
