@@ -154,7 +154,7 @@ def archive_files(paths: list[str], agent: str, *, all: bool, again: bool = Fals
 
 
 def _transcripts_of(name: str) -> list[str]:
-    """A path, or the transcripts of the session with this id. Raises Failure ARCHIVE_FAILED if there is none."""
+    """A path, or the transcripts of the session with this id and its subagents. Raises Failure if there is none."""
     db = sqlite.open_reading()
     if os.path.exists(name) or db is None:
         return [name]
@@ -163,7 +163,8 @@ def _transcripts_of(name: str) -> list[str]:
     if not found:
         fix = f"if it was forgotten but not purged: joelclaw memory forget --undo {quoted(session)}"
         raise Failure("ARCHIVE_FAILED", f"there is no file {name}, and no transcript of a session with this id", fix)
-    return found
+    every = [clients.by_name(client) for client in clients.keeping_files()]
+    return [*found, *(side for path in found for client in every for side in client.side_transcripts(path))]
 
 
 def _admit_again(found: Sequence[Any], agent: str) -> int:

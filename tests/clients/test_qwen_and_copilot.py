@@ -81,6 +81,11 @@ def test_subagents_of_qwen_are_archived(hook: Hook, run: Run, tmp_path: Path, by
     texts = [json.loads(line)["text"] for line in run("memory", "export", "--collection", "episodes").out.splitlines()]
     assert {"teammate: find the gauge", "assistant: It is in src/gauge.py."} <= set(texts)
     assert "ls src" in run("recall", "ls src", "--raw", "--everywhere").out
+    for deleted in ("forget", "purge --yes") if by_hook else ():
+        run("memory", *deleted.split(), "--session", SESSION)
+        assert not run("memory", "export", "--collection", "episodes").out
+        assert run("memory", "archive", "--again", SESSION, env={"HOME": str(tmp_path)}).result["broughtBack"]
+        assert "It is in src/gauge.py." in run("memory", "export", "--collection", "episodes").out
 
 
 @pytest.mark.parametrize(("names", "counts"), [
