@@ -163,11 +163,11 @@ def split_words(text: str) -> list[str]:
 
 
 def condition_of_unknown_words(terms: Sequence[str]) -> Callable[[str], bool] | None:
-    """What a text must contain if no word of a query has a vector of its own: the beginning of one.
+    """What a text must contain if no word of a query has its own vector: the first letters of any word.
 
     The vectors of numbers, and of the pieces of a word, say little. None for other queries.
     """
-    shared = 5  # letters, by which a German compound finds its parts
+    shared = 5  # letters; so a German compound finds its parts
     asked = split_words(" ".join(term for term in terms if " " not in term))
     if any(len(_pieces(word, _word_sums.table or Table())) == 1 for word in asked if not word.isdigit()):
         return None

@@ -308,7 +308,7 @@ def _must_read_transcript(event: HookEvent, session: Session) -> bool:
     """Whether the transcript may have lines that cannot wait; otherwise the store need not be opened.
 
     At a prompt, lines without a message wait for the end of the turn; after a tool all lines do, unless they may record
-    a compaction. In an excluded folder, lines that name their folder wait for another; then each is judged by its own.
+    a compaction. In an excluded folder, lines that name their folder wait until the agent works outside of it.
     """
     client, path, end = clients.by_name(session.agent), event["transcript"], session.state.archived_to
     is_excluded = session.is_excluded(event["cwd"])
@@ -368,7 +368,7 @@ def _record_unreported_compaction(event: HookEvent, session: Session) -> bool:
 
 
 def _texts_at_compaction(event: HookEvent, session: Session) -> list[Text]:
-    """What we give at a compaction: our summary, if the client takes one, and the notice that it begins."""
+    """What we give at a compaction: our summary, if the client takes it, and the notice that it begins."""
     from session import compaction
 
     texts: list[Text] = []
