@@ -356,7 +356,7 @@ def forget_session(db: apsw.Connection, session: str, *, now: int, vectors: bool
     call_count = 0
     with sqlite.transaction(db):
         was_forgotten = sessions.is_forgotten(db, session)
-        for member in _with_subagents(db, session, forgotten=False):
+        for member in with_subagents(db, session, forgotten=False):
             known = sessions.by_id(db, member)
             call_count += known["calls"] if known else 0
             memories = [documents.by_id(db, name) for _, name in documents.of_session(db, member)]
@@ -373,7 +373,7 @@ def undo_forget_session(db: apsw.Connection, session: str, *, now: int, vectors:
     """Undo `forget_session`. Raises Failure MEMORY_PURGED if nothing of the session was kept."""
     names: list[str] = []
     with sqlite.transaction(db):
-        for member in _with_subagents(db, session, forgotten=True):
+        for member in with_subagents(db, session, forgotten=True):
             kept = forgotten.bring_back(db, member)
             if kept is None and member == session:
                 fix = f"if its transcript still exists: joelclaw memory archive --again {session}"
@@ -384,7 +384,7 @@ def undo_forget_session(db: apsw.Connection, session: str, *, now: int, vectors:
     return {"session": session, "ids": names, "restored": names, "toolCalls": known["calls"] if known else 0}
 
 
-def _with_subagents(db: apsw.Connection, session: str, *, forgotten: bool) -> list[str]:
+def with_subagents(db: apsw.Connection, session: str, *, forgotten: bool) -> list[str]:
     """A session and the sessions that it began, directly or not, which were forgotten or were not."""
     names = [session]
     for name in names:  # grows

@@ -159,12 +159,11 @@ def _transcripts_of(name: str) -> list[str]:
     if os.path.exists(name) or db is None:
         return [name]
     session = forgotten.whole_id(db, name) or sessions.whole_id(db, name) or name
-    found = transcript_files.of_session(db, session)
+    found = transcript_files.of_sessions(db, *curate.with_subagents(db, session, forgotten=True))
     if not found:
         fix = f"if it was forgotten but not purged: joelclaw memory forget --undo {quoted(session)}"
         raise Failure("ARCHIVE_FAILED", f"there is no file {name}, and no transcript of a session with this id", fix)
-    every = [clients.by_name(client) for client in clients.keeping_files()]
-    return [*found, *(side for path in found for client in every for side in client.side_transcripts(path))]
+    return found
 
 
 def _admit_again(found: Sequence[Any], agent: str) -> int:

@@ -197,14 +197,14 @@ def unreadable(files: Iterable[File]) -> dict[str, str]:
     return reasons
 
 
-def of_session(db: apsw.Connection, session: str) -> list[str]:
-    """The transcripts of a session that still exist."""
-    named = [path for path in map(sources.existing, sessions.transcripts_of(db, session)) if path]
-    for file in () if named else find((), "", every=True):
+def of_sessions(db: apsw.Connection, *names: str) -> list[str]:
+    """The transcripts of sessions that still exist."""
+    found = [path for path in map(sources.existing, sessions.transcripts_of(db, *names)) if path]
+    for file in () if found else find((), "", every=True):
         with suppress(Failure):
-            if session in file.path or session in look_at(file.path)[1]:
-                named.append(file.path)
-    return named
+            if any(name in file.path or name in look_at(file.path)[1] for name in names):
+                found.append(file.path)
+    return found
 
 
 def _below(folder: str, *patterns: str) -> Iterator[str]:
@@ -296,7 +296,7 @@ def ingest_all(
         from memory.archive.copies import settle
 
         again = settle(db, claims, vectors=sqlite.load_vectors(db))
-        read = (archiver.archive(File(path)) for name in again for path in of_session(db, name))
+        read = (archiver.archive(File(path)) for name in again for path in of_sessions(db, name))
         claims = [claim for ingested in read for claim in ingested.claims]
     archiver.name_sessions()
     documents.renew_due_segments(db)

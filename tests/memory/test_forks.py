@@ -302,6 +302,11 @@ def test_a_rollout_that_begins_with_the_history_of_another(run: Run, tmp_path: P
     child.say("user", "and then?")
     run("memory", "archive", str(child.path), env={"HOME": str(tmp_path)})
     assert len(turns(run)[FORKED]) == 3
+    for deleted in ("forget", "purge --yes"):
+        run("memory", *deleted.split(), "--session", FIRST)
+        assert (FORKED in turns(run)) == (relation == "fork")
+        run("memory", "archive", "--again", FIRST, env={"HOME": str(tmp_path)})
+        assert (len(turns(run)[FIRST]), len(turns(run)[FORKED])) == (4, 3)
 
 
 @pytest.mark.parametrize("first", ["the whole session", "the last turn"])
