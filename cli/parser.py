@@ -179,6 +179,7 @@ def _parse_options(command: Command, words: list[str], options: dict[str, Any]) 
     by_flag = {flag: parameter for parameter in command.parameters for flag in (*parameter.flags, *parameter.off)}
     by_flag |= {flag: Parameter(_IGNORED) for flag in _IGNORED_OPTIONS.get(command.path.partition(" ")[0], ())}
     texts: list[str] = []
+    switches: dict[str, str] = {}  # a parameter's flag that was given
     while words:
         word = words.pop(0)
         if word == "--":
@@ -196,7 +197,7 @@ def _parse_options(command: Command, words: list[str], options: dict[str, Any]) 
         if parameter.kind == "flag":
             if word != flag:
                 raise _wrong(command, f"{flag} takes no value")
-            options[parameter.name] = flag not in parameter.off
+            options[parameter.name] = _switched(switches, parameter, flag, command)
             continue
         if word == flag and parameter.kind == "truth" and (not words or words[0][:1] == "-"):
             value = "true"  # `--success` without a value
@@ -209,6 +210,14 @@ def _parse_options(command: Command, words: list[str], options: dict[str, Any]) 
         _set(options, parameter, value, command)
     options.pop(_IGNORED, None)
     return texts
+
+
+def _switched(switches: dict[str, str], parameter: Parameter, flag: str, command: Command) -> bool:
+    """Whether a flag switches on or off; raises a Failure after its opposite: `--dry-run --yes` must not delete."""
+    before = switches.setdefault(parameter.name, flag)
+    if (before in parameter.off) != (flag in parameter.off):
+        raise _wrong(command, f"{flag} contradicts {before}")
+    return flag not in parameter.off
 
 
 def _wrong(command: Command, message: str) -> Failure:

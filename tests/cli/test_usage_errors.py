@@ -91,6 +91,8 @@ def test_a_mistyped_command_is_guessed(usage_error: Told, words: str, expected: 
     ("recall x --since 2026-11-20 --until 2026-11-01", "--since is later than --until"),
     ("project frob", "VERB is 'frob', which is not one of list, rename"),
     ("recall x --client foo", "there is no option --client"),
+    ("memory purge x --dry-run --yes", "--yes contradicts --dry-run"),
+    ("memory edit x --pin --unpin", "--unpin contradicts --pin"),
 ])  # fmt: skip
 def test_what_is_wrong_is_named(usage_error: Told, words: str, message: str) -> None:
     assert usage_error(*words.split())["error"]["message"] == message
