@@ -59,10 +59,15 @@ def find_no_program_here() -> None:
 
 
 def is_store_lost() -> bool:
-    """Whether the home has session files and had a store, which is missing or empty now."""
-    store = os.path.join(home(), STORE)
+    """Whether the home has session files and had a store, which is missing or empty now.
+
+    A new store is a header of a page, until SQLite copies the rest from its log: without the log it is empty.
+    """
+    store, log = os.path.join(home(), STORE), os.path.join(home(), STORE + "-wal")
+    page = 4096  # bytes
     try:
-        if os.path.isfile(store) and os.path.getsize(store):
+        size = os.path.getsize(store) if os.path.isfile(store) else 0
+        if size > page or (size and os.path.exists(log) and os.path.getsize(log)):
             return False
         had_store = any(map(os.path.exists, (store + ".lock", store_mark())))
         return had_store and any(name.endswith(".json") for name in os.listdir(os.path.join(home(), "sessions")))

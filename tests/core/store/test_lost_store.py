@@ -44,6 +44,11 @@ def delete_all(home: Path) -> None:
         (home / name).unlink()
 
 
+def delete_the_log(home: Path) -> None:
+    assert (home / "store.db").stat().st_size == 4096  # all is in the log of a new store
+    (home / "store.db-wal").unlink()
+
+
 def delete_its_lock_too(home: Path) -> None:
     delete_all(home)
     (home / "store.db.lock").unlink()
@@ -51,6 +56,7 @@ def delete_its_lock_too(home: Path) -> None:
 
 @pytest.mark.parametrize(("lose", "by"), [
     (truncate, "a hook"), (truncate, "a write"), (delete, "recall"), (delete, "a write"), (delete_all, "a hook"),
+    (delete_the_log, "recall"), (delete_the_log, "a write"),
     (delete_its_lock_too, "recall"), (delete_its_lock_too, "a hook"), (delete_its_lock_too, "a write"),
 ])  # fmt: skip
 def test_a_lost_store_is_reported_until_all_is_archived_again(
