@@ -157,6 +157,7 @@ def _root_of_repository(repository: str) -> str:
 def branch_and_commit(folder: str) -> str:
     """Like "branch fix-172, 9e64962e"; "" outside a repository. Reads git's files: git could run a program."""
     from core.quoting import clip, one_line
+    from core.redaction import redact
 
     top = folder_of(os.path.realpath(folder))
     repository, _ = repository_at(top)
@@ -173,7 +174,7 @@ def branch_and_commit(folder: str) -> str:
         packed = start_of(repository + "/packed-refs", 1 << 20).splitlines()
         commit = next((line for line in packed if line.endswith(f" refs/heads/{branch}")), "")
     short = commit[:8] if commit[:8].isalnum() else "no commit yet"
-    return f"branch {clip(one_line(branch), 60)}, {short}"
+    return f"branch {clip(one_line(redact(branch)[0]), 60)}, {short}"
 
 
 def git_setting(path: str, section: list[str], name: str) -> str:

@@ -9,6 +9,7 @@ from cli.input import current_session, time_range
 from cli.output import Answer, require_known, runnable, step, tell, template, write_verbatim, wrong_usage
 from core import TYPE_CHECKING, clock, config, files, json_text, project
 from core.errors import Failure
+from core.redaction import redact
 from core.store import documents, sqlite
 from core.store.sqlite import COLLECTIONS
 from otel import log
@@ -68,7 +69,7 @@ def recall(options: Mapping[str, Any]) -> Answer | int:
 def _save_last(result: dict[str, Any]) -> None:
     """Save which hits a recall found, so that `show 2` finds them."""
     last: dict[str, Any] = {
-        "at": clock.now_ms(), "folder": files.current_folder(), "query": log.query_excerpt(result["query"]),
+        "at": clock.now_ms(), "folder": redact(files.current_folder())[0], "query": log.query_excerpt(result["query"]),
         "hits": [found["id"] for found in result["hits"]],
     }  # fmt: skip
     try:

@@ -6,6 +6,7 @@ Hot path.
 from __future__ import annotations
 
 from core import TYPE_CHECKING, json_text, words
+from core.redaction import redact
 from core.store import branches, sessions
 from memory.archive import texts
 
@@ -124,7 +125,8 @@ class Carry:
     def to_json(self) -> str:
         """The text to store."""
         last = [] if self.last is None else [vars(self.last)]
-        return json_text.dumps({name: value for name, value in vars(self).items() if name != "last"} | {"drafts": last})
+        stored = {name: value for name, value in vars(self).items() if name != "last"}
+        return json_text.dumps({**stored, "folder": redact(self.folder)[0], "drafts": last})
 
     def leave_out_quotes(self, purged: set[str]) -> None:
         """Remove the texts that may quote purged episodes, which are given by their ids."""

@@ -43,6 +43,12 @@ def test_branch_and_commit(tree: Path, is_packed: bool) -> None:
     assert now(tree) == now(tree / "neap") == f"branch topic/fix-172, {commit(tree)}"
 
 
+def test_a_secret_in_a_branch_is_left_out(tree: Path) -> None:
+    token = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+    git(tree, "checkout", "-qb", f"fix/{token}")
+    assert now(tree).startswith("branch [redacted") and "a1B2" not in now(tree)
+
+
 def test_without_a_branch_and_without_a_commit(tree: Path, tmp_path: Path) -> None:
     git(tree, "checkout", "-q", "--detach")
     assert now(tree) == f"detached at {commit(tree)}"
