@@ -157,14 +157,14 @@ def _in_json_manifests(text: str) -> list[Span]:
 
 def _in_yaml_manifests(text: str) -> list[Span]:
     """Each value of a document in YAML that contains a Kubernetes Secret."""
-    # what precedes a line (its number, the sign of a diff, that of a list), comments, tabs and returns become blanks
+    # what precedes a line (its number, the sign of a diff, list or quote), comments, tabs and returns become blanks
     sign = r"[+-]?(?!--)" if "@@ " in text else ""
-    margin = rf"(?m)^(?:[ \t]*\d+(?:→|\t)|{sign})(?:[ \t]*- )*(?:[ \t]*#[^\n]*)?|[\t\r]"
+    margin = rf"(?m)^(?:[ \t]*\d+[→\t:-]|{sign})(?:[ \t]*[-|>] )*(?:#[^\n]*)?|[ \t]#[^\n]*|[\t\r]"
     text = compiled(margin).sub(lambda match: " " * len(match.group()), text.replace("\\n", " \n"))
     block = r"(?m)^( *)(?:data|stringData): *(?:\{([^\n]*)|(?=\n))((?:\n(?:\1 [^\n]*| *+(?=\n|\Z)))*)"
     member = (
         r"(?m)^ *+(?:\\{0,3}[\"']?[\w./-]+\\{0,3}[\"']?:(?=\s|$) *)?+[\"']?+(?![|>+\d -]*$)"
-        r"([^\"'\s]++(?: ++(?!#)[^\"'\s]++)*+)"
+        r"([^\"'\s]++(?: ++[^\"'\s]++)*+)"
     )
     pair = r"[\w.-]+:[ \t]*[\"']?([^\s,}\"'$][^,}\"'\n]*)"
     spans: list[Span] = []
