@@ -173,7 +173,7 @@ class Hook:
         from memory.archive import Limits, Origin, ingest
 
         client, items = clients.by_name(session.agent), event["items"]
-        asked = event["messages"] if event["kind"] == "prompt" else ()
+        asked = event["messages"][-1:] if event["kind"] == "prompt" else ()  # earlier ones may be from when it was off
         cwd = event["cwd"] or session.state.cwd
         origin = Origin(session.agent, session.id, cwd, now=session.now, vectors=session.store.has_vectors)
         if session.is_excluded(cwd):
