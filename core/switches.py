@@ -120,11 +120,16 @@ def turn_on(scope: Scope, name: str) -> bool:
     return _edited(change)
 
 
-def rename_project(former: str, name: str) -> int:
-    """Rename a project in all periods; returns in how many. Raises as `turn_off`."""
+def rename_project(former: str, name: str, *, is_kept: bool) -> int:
+    """Rename a project in all periods; returns in how many. Raises as `turn_off`.
+
+    `is_kept`: the former name stays off as well.
+    """
 
     def change(switches: Switches) -> int:
         renamed = [row for row in switches["silences"] if row["scope"] == "project" and row["name"] == former]
+        if is_kept:
+            switches["silences"] += [row.copy() for row in renamed]
         for row in renamed:
             row["name"] = name
         return len(renamed)

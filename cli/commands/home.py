@@ -89,9 +89,11 @@ def project(
         return Answer({}, message="Cancelled; nothing was renamed.")
     db = sqlite.open_writing(busy_ms=config.load().get_int("store.busy_ms"), durable=True)
     with sqlite.transaction(db):
-        folders.rename(db, former, new)
-    result["switches"] = switches.rename_project(former, new)
-    return Answer(result)
+        staying = folders.rename(db, former, new)
+    is_kept = bool(staying or not rows[former]["folders"])  # not every folder is noted
+    result |= {"switches": switches.rename_project(former, new, is_kept=is_kept), "keptIn": staying}
+    about = f"New memories still go to {former} in {', '.join(staying)}, whose remote or name it is."
+    return Answer(result, message=about if staying else "")
 
 
 # store …, backup, restore

@@ -54,6 +54,21 @@ def test_memories_follow_a_renamed_or_moved_repository(
     assert (owner_of_rule(run, folder), renamed(run, folder)) == ([name], [])
 
 
+@pytest.mark.parametrize("merged", [False, True])
+def test_a_folder_that_keeps_its_name_takes_nothing_back(run: Run, tmp_path: Path, merged: bool) -> None:
+    folder = repository(tmp_path / "shop", "acme/shop")
+    run("memory", "write", RULE, cwd=folder)
+    run("off", "--project", cwd=folder)
+    if merged:
+        run("memory", "write", "Mondays are for the till", "--project", "umbrella")
+    result = run("project", "rename", "acme/shop", "umbrella", "--yes").result
+    assert (result["keptIn"], result["switches"]) == ([str(folder)], 1)
+    assert run("on", "--project", cwd=folder).result["changed"], "the folder was still off"
+    written = run("memory", "write", "The blue runner needs two hours", cwd=folder)
+    assert written.result["project"] == "acme/shop"
+    assert run("recall", "deploys of the shop").result["hits"][0]["project"] == "umbrella"
+
+
 @pytest.mark.parametrize("other", ["another clone", "memories of the new name", "another repository in its place"])
 def test_only_the_user_moves_memories_in_doubt(run: Run, tmp_path: Path, other: str) -> None:
     folder = repository(tmp_path / "shop", "acme/shop")
@@ -72,7 +87,8 @@ def test_only_the_user_moves_memories_in_doubt(run: Run, tmp_path: Path, other: 
     result = run("project", "rename", "acme/shop", "me/shop", "--yes").result
     assert (result["merged"], result["switches"]) == ((False, 1) if "clone" in other else (True, 0))
     assert owner_of_rule(run, folder) == ["me/shop"]
-    assert run("project", "list").result["projects"][0]["memories"] > 0
+    counts = {row["project"]: row["memories"] for row in run("project", "list").result["projects"]}
+    assert counts["me/shop"] > 0 and not counts.get("acme/shop")
 
 
 def test_the_sessions_of_a_removed_worktree_stay_with_its_repository(run: Run, tmp_path: Path) -> None:
