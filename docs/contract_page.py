@@ -42,13 +42,15 @@ def _fields(schema: dict[str, Any], known: Collection[str]) -> Iterator[str]:
         if name in known:
             continue
         inner = field.get("properties") or field.get("items", {}).get("properties", {})
+        always = field.get("required", field.get("items", {}).get("required", inner))
+        keys = {key: f"{key}{'' if key in always else '?'}{_note(of)}" for key, of in inner.items()}
         is_long = len(inner) > 6
-        names = "" if is_long else ", ".join(f"{key}{_note(of)}" for key, of in inner.items())
+        names = "" if is_long else ", ".join(keys.values())
         optional = "" if name in schema["required"] else "?"
         about = field.get("description", "objects.").rstrip(".").replace("`", "") + (f": {names}" if names else "")
         yield f"    {name}{optional}{_note(field)}: {about}"
         for key, of in inner.items() if is_long else ():
-            yield f"      {key}{_note(of)}: {of['description'].rstrip('.').replace('`', '')}"
+            yield f"      {keys[key]}: {of['description'].rstrip('.').replace('`', '')}"
 
 
 def _note(field: dict[str, Any]) -> str:

@@ -179,7 +179,7 @@ def checkpoint_save(options: Mapping[str, Any]) -> Answer:
 
     given: dict[str, Any] = {}
     ignored: list[str] = []
-    sent = None
+    sent = folder = None
     if options["stdin"]:
         example = 'give an object, such as {"session": "ID", "percent": 45, "messages": ["..."]}'
         read, ignored = read_json(4_000_000, "give the last messages only", example, _TURN_KEYS)
@@ -189,6 +189,7 @@ def checkpoint_save(options: Mapping[str, Any]) -> Answer:
             sent = Generic().read(read, "turn_end")
             given = {"message": sent["messages"], "file": sent["files"], "session": sent["session"]}
         fields = {_TURN_KEYS[key]: value for key, value in read.items() if value is not None}
+        folder = fields.get("cwd")
         only_for_entries = ("cwd", "entries")
         given |= _checked("checkpoint save", {name: fields[name] for name in fields if name not in only_for_entries})
     flags = {name: value for name, value in options.items() if value not in (None, [])}
@@ -198,6 +199,8 @@ def checkpoint_save(options: Mapping[str, Any]) -> Answer:
     event = _event("turn", required_session(given.get("session")), given)
     if sent is not None:
         event["items"], event["cwd"] = sent["items"], sent["cwd"]
+    elif isinstance(folder, str):
+        event["cwd"] = folder
     result = task.save_checkpoint(event, config.load(), role=given.get("role") or "")
     if ignored:
         result["ignored"] = ignored

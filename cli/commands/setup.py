@@ -236,11 +236,13 @@ def exclude(
     if list:
         return Answer({"excluded": known}, message="" if known else "No folder is excluded.")
     if remove is not None:
-        path = next((path for path in (os.path.realpath(remove), remove.rstrip("/")) if path in known), "")
+        names = (os.path.realpath(os.path.expanduser(remove)), remove.rstrip("/"))
+        path = next((path for path in names if path in known), "")
         if not path:
             raise Failure("EXCLUDE_NOT_EXCLUDED", f"{remove} is not excluded", "see joelclaw exclude --list")
         changed = switches.set_excluded(path, is_excluded=False)
         return Answer({"path": path, "excluded": False, "changed": changed, "archivedBefore": []})
+    folder = folder and os.path.expanduser(folder)  # a quoted `~` reaches us as it is
     path = os.path.realpath(folder or ".")
     if folder is None and f"{os.path.realpath(os.path.expanduser('~'))}/".startswith(f"{path.rstrip('/')}/"):
         fix = f"name it if you want that: joelclaw exclude {quoted(path)}"

@@ -53,7 +53,7 @@ def test_input_over_the_limit_is_read_and_discarded(feed: Feed) -> None:
         stdin.read_object(1000)
 
 
-def test_a_hook_takes_a_payload_of_forty_megabytes(home: Path) -> None:
+def test_a_hook_survives_a_payload_of_forty_megabytes(home: Path) -> None:
     command = [JOELCLAW, "hook", "claude"]
     client = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=clean_environment(home))
     client.stdin.write(b'{"session_id": "s", "tool_response": "' + b"x" * 40_000_000 + b'"}')

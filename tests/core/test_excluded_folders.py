@@ -64,6 +64,9 @@ def test_memory_archive_skips_and_counts_excluded_sessions(run: Run, tmp_path: P
     single = run("memory", "archive", str(tmp_path / "t" / "in.jsonl"), env=NOW).result
     assert (single["transcripts"], single["excluded"]) == (0, 1)
     run("exclude", "--remove", str(client), env=NOW)
+    home = {**NOW, "HOME": str(client.parent)}
+    assert run("exclude", f"~/{client.name}", env=home).result["path"] == str(client)
+    assert run("exclude", "--remove", f"~/{client.name}", env=home).result["changed"]
     assert run("memory", "archive", str(tmp_path / "t"), env=NOW).result["excluded"] == 0
     assert sessions(run) == set(places)
 

@@ -229,7 +229,8 @@ def test_a_project_that_is_off_stops_scripts_in_any_folder(run: Run, home: Path,
         assert run(*command, "--session", "s1", env=at(2), cwd=tmp_path).result["reason"] == "off"
     saved = run("checkpoint", "save", "--stdin", stdin=json.dumps({"session": "s1", **turn}), env=at(2), cwd=tmp_path)
     assert (saved.result["reason"], saved.result["written"]) == ("off", False)
-    sent = {"session": "s2", "cwd": str(repo), "entries": [{"role": "user", "text": turn["messages"][0]}], **turn}
-    saved = run("checkpoint", "save", "--stdin", stdin=json.dumps(sent), env=at(2), cwd=tmp_path)
-    assert (saved.result["reason"], saved.result["written"]) == ("off", False)
+    for entries in ([{"role": "user", "text": turn["messages"][0]}], []):
+        sent = {"session": "s2", "cwd": str(repo), "entries": entries, **turn}
+        saved = run("checkpoint", "save", "--stdin", stdin=json.dumps(sent), env=at(2), cwd=tmp_path)
+        assert (saved.result["reason"], saved.result["written"]) == ("off", False)
     assert (home / "sessions" / "s1.json").read_bytes() == state
