@@ -13,7 +13,7 @@ from pathlib import Path
 
 import apsw
 import pytest
-from conftest import JOELCLAW, PATIENCE_S, Attempt, attempt, clean_environment
+from conftest import JOELCLAW, PATIENCE_S, ROOT, Attempt, attempt, clean_environment
 from faults import SLOWEST_S, fold_log, read_only, small_disk, snapshot, until_open, write_lock
 
 from core.store import sqlite
@@ -206,6 +206,11 @@ def test_a_held_write_lock_delays_commands_only_briefly(good: Path) -> None:
         saved = go(good, SAVE_HOT).result
         assert saved["recalled"] is True
         assert saved["writeError"]["code"] == "STORE_BUSY"
+        sent = {"session": SESSION, "entries": [{"role": "user", "text": "mend the retry loop"}]}
+        entries = attempt(good, "checkpoint", "save", "--stdin", stdin=json.dumps(sent).encode()).result
+        assert entries["archiveError"]["code"] == "STORE_BUSY"
+        schema = json.loads((ROOT / "docs" / "contract" / "checkpoint-save.schema.json").read_text())
+        assert {key for key in (*saved, *entries) if key.endswith("Error")} <= schema["properties"].keys()
         for words in (FLUSH, RECOVERY, STARTUP, STATUS):
             go(good, words).assert_done()
     go(good, WRITE).assert_done()
