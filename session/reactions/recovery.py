@@ -165,7 +165,7 @@ def talk_note(
 def work_note(db: apsw.Connection, call: Session, *, kept: str, more_queries: Sequence[str]) -> Note | None:
     """The note of a session within `inject.max_tokens` estimated tokens; None if the session did too little.
 
-    The note is empty if the client's summary has everything.
+    If the client's summary has all that we know, only queries are left: what was said and done is still archived.
 
     Args:
         kept: what the client left in the context besides its summary.
@@ -214,7 +214,7 @@ def work_note(db: apsw.Connection, call: Session, *, kept: str, more_queries: Se
         content = framed(body, queries)
         if cost(content) <= max_tokens:
             break
-    if not body or cost(content) > max_tokens:
+    if not (body or queries) or cost(content) > max_tokens:
         return Note()
     for query in more_queries:
         with_query = framed(body, [*queries, query])

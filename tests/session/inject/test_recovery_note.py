@@ -152,13 +152,14 @@ def test_a_turn_that_stops_without_an_answer_leaves_its_question_open(
     assert "have the new delays" in task and task.endswith(f'"{expected}')
 
 
-def test_a_summary_that_has_everything_gets_no_note(run: Run, tmp_path: Path, path: Path) -> None:
+def test_after_a_summary_that_has_everything_a_query_is_left(run: Run, tmp_path: Path, path: Path) -> None:
     assert "next_delay:44" in compacted(run, path, f"{SUMMARY} first_delay next_delay RetryPolicy. Task: {TASK}")
     transcript = Transcript(tmp_path / "talk" / f"{OTHER}.jsonl", first=900)
     transcript.user(TASK)
     for number in range(6):
         transcript.used(f"r{number}", "Read", "only words", file_path=f"{CWD}/docs/tides.md")
-    assert compacted(run, transcript.path, f"Task: {TASK}.", session_id=OTHER) == ""
+    note = compacted(run, transcript.path, f"Task: {TASK}.", session_id=OTHER)
+    assert note.splitlines()[2:-1] == [f'**More:** `joelclaw recall "{TASK}" --raw`']
 
 
 def test_a_task_that_the_summary_repeats_is_left_out(run: Run, tmp_path: Path, path: Path) -> None:
@@ -168,7 +169,7 @@ def test_a_task_that_the_summary_repeats_is_left_out(run: Run, tmp_path: Path, p
     transcript = Transcript(tmp_path / "marked" / f"{OTHER}.jsonl", first=900)
     transcript.user(marked)
     transcript.used("r1", "Read", "only words", file_path=f"{CWD}/docs/tides.md")
-    assert compacted(run, transcript.path, f"The user said: {marked}.", session_id=OTHER) == ""
+    assert "**Task:**" not in compacted(run, transcript.path, f"The user said: {marked}.", session_id=OTHER)
 
 
 @pytest.mark.parametrize("choice", ["1+2", "yes do it"])
