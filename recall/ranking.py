@@ -67,7 +67,7 @@ class Ranking:
         most_by_words: int,
         most_by_meaning: int,
     ) -> list[Ranked]:
-        """The documents that may answer the query, best first, the newest first among equals.
+        """The documents that may answer the query, best first.
 
         `vector` is b"" for a search by words only.
         """
@@ -105,7 +105,7 @@ class Ranking:
         return raise_conclusions(ranked)
 
     def newest(self, source: LocalCandidates, filters: Filters) -> list[Ranked]:
-        """The newest documents, for a query that only names a time: prompts and answers before the agent's steps."""
+        """The newest documents, for a query without words to look for: prompts and answers before the agent's steps."""
         rows = source.newest(filters, 500)
         traits_of = {traits["rowid"]: traits for traits in source.traits(rows)}
         ranked = []

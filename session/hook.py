@@ -271,8 +271,8 @@ class Deadline:
         while (left := self._began + self.seconds - time.monotonic()) > 0:
             if self._stopped.acquire(timeout=min(left, 0.05)):
                 return
-        # On a slow machine the deadline is set later; then printing and storing take longer, too.
-        grace = max(0.3, 0.15 * self.seconds)
+        # On a slow machine the deadline is set later; then printing and storing take longer, too. A store may be busy.
+        grace = max(0.3, 0.15 * self.seconds) + log.BUSY_MS / 1000
         if self.claim():
             start_new_thread(self._end_after, (grace,))
             try:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 TURN_KINDS = ("prompt", "tool", "turn", "before_compaction")
 """Events that happen within a turn."""
-STATE_KINDS = (*TURN_KINDS, "start")
+STATE_KINDS = (*TURN_KINDS, "start", "failure")
 """Events that create the state file of a new session."""
 IDLE_RUN = "JOELCLAW_IDLE_RUN"
 """Environment variable that `idle run` sets for the client it starts: hooks in it do not change idle timers."""

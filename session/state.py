@@ -84,7 +84,7 @@ PATH_CHARS = 1_000  # a path that is used must not lose its start
 SUFFIX = ".json"
 FORGOTTEN = ".forgotten"  # after the name of the state of a forgotten session
 TIMERS = "timers"  # the folder of the marks of sessions with an idle timer
-LOCK_WAIT_S = 5.0  # twice the usual deadline of a hook, which may hold the lock
+LOCK_WAIT_S = 5.0  # a hook may hold the lock until its deadline, usually 2 s
 _MAX_BYTES = 1_000_000
 _LONGEST_ID = 200
 

@@ -1,6 +1,6 @@
 """The archive: transcripts become episodes, calls, names and places, so that all of a session can be found later.
 
-A line of a transcript becomes rows of the store in five steps:
+A line of a transcript becomes rows of the store in four steps:
 
 1. `transcript_files.find` lists the transcripts and `look_at` says whose they are; a hook knows both.
 2. `ingest.ingest_file` continues at the stored offset and reads the new lines, a piece at a time. The client's

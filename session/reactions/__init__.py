@@ -81,11 +81,12 @@ def due(event: HookEvent, session: Session) -> Iterator[str]:
         yield "feedback"
     if kind == "summary":
         yield "summary"
-    if kind == "after_compaction" or (kind in _REACHES_MODEL and state.note_owed):
+    owes_note = kind == "after_compaction" or (kind in _REACHES_MODEL and state.note_owed)
+    if owes_note:
         yield "recovery"
     if kind == "start":
         yield "startup"
-        if event["source"] == "compact":  # the process that got the note has ended
+        if event["source"] == "compact" and not owes_note:  # Qwen Code: the process that got the note has ended
             yield "recovery"
     if kind in ("prompt", "tool"):
         if event["files"]:
