@@ -206,7 +206,7 @@ def raise_conclusions(ranked: Sequence[Ranked]) -> list[Ranked]:
 
     The last message of a turn of work concludes the six messages before it. In a conversation, a reply concludes the
     question before it. A conclusion must have .8 of a message's own score: otherwise it is about something else. Of
-    equal scores, work and conclusions come first, the newest of them first.
+    equal scores, work and conclusions come first, those archived last first.
     """
     by_row = {(entry.traits["session"], entry.traits["rowid"]): entry for entry in ranked}
     raised: list[tuple[float, int, Ranked]] = []

@@ -106,7 +106,7 @@ class Hook:
         return clients.by_name(self._agent).empty_answer
 
     def close(self) -> None:
-        """After the answer: store the events if many are spooled, unless the client waits; start background jobs."""
+        """Store the events if a recall needs them, or if many wait and the client does not; start background jobs."""
         session, event = self._session, self._event
         if session is not None and event is not None:
             may_store = log.is_spool_long() and not _client_waits(event, session)

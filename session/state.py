@@ -218,7 +218,7 @@ class SessionState:
     idle_timer: IdleTimer | None
     turn_began_at: int | None
     archived_to: int
-    """The offset in the transcript up to which a hook has archived it."""
+    """The offset in the transcript up to which the hooks of turns have archived it."""
     counts: dict[str, int]
     started_at: int
     updated_at: int
@@ -356,7 +356,7 @@ def lock_path(session_id: str) -> str:
 
 
 class state_lock(files.FileLock):  # noqa: N801  # reads as the statement it is
-    """`with state_lock(session_id):` no other process reads or writes the state.
+    """`with state_lock(session_id):` no other process changes the state.
 
     Raises Failure: STATE_BUSY after `wait_s` seconds, or what an error of the file system means.
     """

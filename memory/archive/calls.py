@@ -1,7 +1,7 @@
 """The tool calls, names, plan and compactions in a piece of a transcript, collected and then stored. Hot path.
 
-Texts are collected and redacted while nothing is locked, and stored in the transaction of the piece. Reading a
-transcript again changes nothing. A name is stored with the line in which its session first had it.
+What calls print is redacted while nothing is locked, and stored in the transaction of the piece. Reading a transcript
+again changes nothing. A name is stored with the line in which its session first had it.
 """
 
 from __future__ import annotations

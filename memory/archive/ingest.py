@@ -30,11 +30,13 @@ if TYPE_CHECKING:
     from memory.archive.admission import Admission
     from memory.archive.session_archive import Claim, Piece, Position, SessionArchive
 
-PIECE_BYTES = 256 * 1024  # of a piece in a hook, which checks its deadline after each; a longer line is read, too
+PIECE_BYTES = 256 * 1024  # of a piece in a hook; a longer line is read, too
 
 
 class Ingested:
-    """The result of ingesting a session. Without a client nothing was ingested, and `reason` says why."""
+    """The result of ingesting a session. Without a client nothing was ingested, because its folder is excluded or for
+    the `reason`.
+    """
 
     def __init__(self, client: str = "", reason: str = "") -> None:
         self.client = client

@@ -1,9 +1,8 @@
 """What an event sets off, once it is recorded. Hot path.
 
 A reaction is a function `react(event, session) -> Reaction`, here or in a module of its own, that runs under the
-session's lock. It may recall, change `session.state`, queue events, and return texts for the agent. It changes the
-state last, so that a text stays due after a fault. To add a reaction, write it, add it to `_FUNCTIONS`, and yield its
-name in `due`.
+session's lock. It may recall, change `session.state`, queue events, and return texts for the agent. To add a
+reaction, write it, add it to `_FUNCTIONS`, and yield its name in `due`.
 """
 
 from __future__ import annotations
