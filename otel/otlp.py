@@ -120,7 +120,7 @@ class _Session(requests.Session):
         """The error of the last request, "" if it was accepted, and whether it would be refused again."""
         answer, fault = self.answer, self.fault
         if isinstance(fault, requests.exceptions.RequestException):
-            reason = str(fault).rpartition(": ")[2].rstrip("\")'")
+            reason = str(_cause(fault)).rpartition(": ")[2]
             return one_line(f"no answer: {type(fault).__name__}: {reason}"), False
         if answer is None:  # nothing was sent
             return one_line(f"the batch could not be encoded: {fault or 'too large'}"), True
@@ -129,6 +129,13 @@ class _Session(requests.Session):
         is_text = "protobuf" not in answer.headers.get("content-type", "")
         message = f"HTTP {answer.status_code} {answer.reason or ''}: {answer.text[:1_200] if is_text else ''}"
         return one_line(message).rstrip(" :"), answer.status_code in (400, 413)
+
+
+def _cause(fault: BaseException) -> BaseException:
+    """The innermost of the exceptions that an exception of `requests` or `urllib3` wraps."""
+    wrapped = (getattr(fault, "reason", None), *fault.args)
+    cause = next((error for error in wrapped if isinstance(error, BaseException)), None)
+    return fault if cause is None else _cause(cause)
 
 
 def log_records(events: Sequence[Event]) -> list[ReadableLogRecord]:

@@ -129,8 +129,8 @@ def _choose(verb: str, names: list[str], *, of_project: bool) -> tuple[list["Set
         elif verb == "install" and not client.present():
             reason = f"there is neither {client.client.home()} nor a command `{client.name}`"
         elif verb == "uninstall" and not (row := plan.installation_row(client, of_project))["installed"]:
-            failed = row["installed"] is None
-            reason = row["notes"][0] if failed else "not installed"
+            failed = row["installed"] is None and plan.may_be_installed(client, of_project)
+            reason = (*row["notes"], "not installed")[0]
         if reason:
             skipped.append({"agent": client.name, "reason": reason, "failed": failed})
         else:

@@ -26,6 +26,13 @@ class Entry(NamedTuple):
     executable: str
 
 
+class Call(NamedTuple):
+    """The joelclaw that a hook's command calls, and whether the user has edited our command."""
+
+    executable: str
+    is_edited: bool
+
+
 def executable() -> str:
     """The absolute path of the running `joelclaw`. A link stays a link, since an upgrade moves its target."""
     path = own_command.path() or shutil.which(own_command.NAME)
@@ -67,22 +74,36 @@ def executable_of_extension(text: str) -> str:
         return ""
 
 
-def joelclaw_call(hook: object, agent: str) -> str | None:
-    """The path or name of joelclaw in a hook that only runs `joelclaw hook`; None for any other hook."""
+def joelclaw_call(hook: object, agent: str) -> Call | None:
+    """The call of `joelclaw hook AGENT` in a hook's command; None if it has none.
+
+    A command with anything else in it (a variable, a wrapper, another command) is one of ours that the user edited.
+    """
     command = hook.get("command") if isinstance(hook, dict) else None
-    quiet = r"(?:\s|2?>/dev/null|2>&1|\|\||:|true)*"
-    call = re.fullmatch(rf"(.*joelclaw'?)\s+hook {agent}{quiet}", command) if isinstance(command, str) else None
+    words = _words(command) if isinstance(command, str) else []
+    for at, word in enumerate(words[:-2]):
+        if words[at + 1 : at + 3] == ["hook", agent] and os.path.basename(word) == own_command.NAME:
+            rest = {*words[:at], *words[at + 3 :]}
+            if shlex.quote(word) in str(command):  # so that it can be replaced
+                return Call(word, is_edited=not rest <= {"2", ">", "/dev/null", ">&", "1", "||", ":", "true"})
+    return None
+
+
+def _words(command: str) -> list[str]:
+    """The words of a command line, and those of a command line in it (`sh -c '…'`); [] if it is none."""
+    lexer = shlex.shlex(command, posix=True, punctuation_chars=True)
+    lexer.commenters, lexer.whitespace_split = "", True
     try:
-        words = shlex.split(call[1]) if call else []
+        words = list(lexer)
     except ValueError:
-        return None
-    return words[0] if len(words) == 1 and os.path.basename(words[0]) == own_command.NAME else None
+        return []
+    return [part for word in words for part in (_words(word) if f"{own_command.NAME} hook " in word else [word])]
 
 
 def installed_entries(value: Any, client: Settings) -> list[Entry]:
     """Our hooks in a client's settings."""
     return [
-        Entry(event, call)
+        Entry(event, call.executable)
         for event, groups in as_object(value, "hooks").items()
         for group in (groups if isinstance(groups, list) else ())
         for hook in _hooks_of(group)
@@ -130,7 +151,7 @@ class Entries:
         value = copy.deepcopy(value)
         containers: list[tuple[str, ...]] = []
         if self.has_hooks:
-            self._replace_hooks(value, self._hook_groups(command) if command else {})
+            self._replace_hooks(value, command)
             self._replace_rules(value, command, mcp=mcp)
             containers += [("hooks",), self.client.allowed]
         if self.has_server:
@@ -181,28 +202,46 @@ class Entries:
         rules[:] = [rule for rule in rules if rule in wanted or not _is_our_rule(rule)]
         rules.extend(rule for rule in wanted if rule not in rules)
 
-    def _replace_hooks(self, value: Any, wanted: dict[str, dict[str, Any]]) -> None:
-        """Replace our hooks by the groups of `wanted`, each at the place of the old group."""
+    def _replace_hooks(self, value: Any, command: str) -> None:
+        """Replace our hooks by those of this version, each group at the place of the old one; by none if no command.
+
+        A hook that the user edited stays. Its event gets no other.
+        """
         hooks = _container(value, dict, "hooks")
+        wanted = self._hook_groups(command) if command else {}
         for event in dict.fromkeys((*hooks, *wanted)):
             if event not in self.client.events and not isinstance(hooks[event], list):
                 continue
             kept: list[Any] = []
             place = None
-            for group in _container(hooks, list, event):
-                others = [hook for hook in _hooks_of(group) if joelclaw_call(hook, self.client.name) is None]
-                if len(others) == len(_hooks_of(group)):
+            groups = _container(hooks, list, event)
+            has_edited = self._update_edited(groups, command)
+            for group in groups:
+                calls = [(hook, joelclaw_call(hook, self.client.name)) for hook in _hooks_of(group)]
+                others = [hook for hook, call in calls if call is None or call.is_edited]
+                if len(others) == len(calls):
                     kept.append(group)
                 elif others:
                     kept.append({**group, "hooks": others})
                 elif place is None:
                     place = len(kept)
-            if event in wanted:
+            if event in wanted and not has_edited:
                 kept.insert(len(kept) if place is None else place, wanted[event])
             if kept or (wanted and not hooks[event]):
                 hooks[event] = kept
             else:
                 del hooks[event]
+
+    def _update_edited(self, groups: list[Any], command: str) -> bool:
+        """Put the path of joelclaw as it is now, if given, into hooks that the user edited; returns whether any are."""
+        has_edited = False
+        for hook in (hook for group in groups for hook in _hooks_of(group)):
+            call = joelclaw_call(hook, self.client.name)
+            if call is not None and call.is_edited:
+                has_edited = True
+                new = shlex.quote(command or call.executable)
+                hook["command"] = hook["command"].replace(shlex.quote(call.executable), new)
+        return has_edited
 
 
 def _container(value: Any, kind: type, *names: str) -> Any:

@@ -17,6 +17,7 @@ from typing import Any
 from core import VERSION, clock, files, words
 from core.errors import Failure
 from core.project import is_below, real_root
+from core.redaction import redact
 from session import own_command
 from session.install import entries, settings_text
 from session.install.client_settings import Settings
@@ -30,7 +31,7 @@ def receipt_of(path: str) -> dict[str, Any]:
     """What the last installation did to a file of a client, so that an uninstall can restore it; {} if it did nothing.
 
     `fingerprint` is the SHA-256 of what we wrote, `version` ours, `created` says whether we created the file, and
-    `folders` are those that we created for it, the outermost first.
+    `folders` are those that we created for it, the outermost first, as seen from the file's folder (`..`).
     """
     try:
         value = json.loads(files.read_file(_receipt_path(path)))
@@ -112,6 +113,8 @@ class Plan:
                 self.after = None if self._is_created and original.strip() in ("", "{}") else original
             if self._entries.is_other_server_in(value) and self.receipt:
                 self.notes = [self._other_server()]
+            if self._entries.has_hooks and entries.installed_entries(rest, self.client):
+                self.notes.append(f"hooks in {self.path} that call joelclaw were edited and stay unchanged")
 
     def own_file(self, text: str, purpose: str, *, remove: bool) -> None:
         """Plan to write or remove a file that is ours alone. Another file, or a file that the user edited, stays."""
@@ -134,7 +137,8 @@ class Plan:
 
     def _write_receipt(self, text: str, *, created: bool) -> None:
         self.after = text
-        folders = [*(self.receipt.get("folders") or () if created else ()), *self.missing_folders]
+        missing = [os.path.relpath(folder, os.path.dirname(self.target)) for folder in self.missing_folders]
+        folders = [*(self.receipt.get("folders") or () if created else ()), *missing]
         fingerprint = _fingerprint(text)
         self.new_receipt = {"fingerprint": fingerprint, "version": VERSION, "created": created, "folders": folders}
 
@@ -232,6 +236,16 @@ def installation_row(client: Settings, project: bool) -> dict[str, Any]:
     return row
 
 
+def may_be_installed(client: Settings, project: bool) -> bool:
+    """Whether a settings file of the client was changed by an installation, or names joelclaw."""
+    paths = {client.path(project=project), client.servers(project=project), client.plugins_file} - {""}
+    for path in paths:
+        with suppress(Failure):
+            if receipt_of(path) or own_command.NAME in (_read(path) or ""):
+                return True
+    return False
+
+
 @contextmanager
 def locked() -> Iterator[None]:
     """Exclude other installations. Raises Failure: INSTALL_BUSY."""
@@ -304,7 +318,8 @@ def _carry_out(plan: Plan) -> str | None:
             with suppress(FileExistsError):  # created for the file before
                 os.mkdir(folder, 0o777 if plan.project else 0o700)
         if plan.new_receipt:  # first, so that an uninstall never knows too little
-            files.write_whole(_receipt_path(plan.path), json.dumps(plan.new_receipt).encode())
+            name = plan.path if redact(plan.path)[0] == plan.path else words.fingerprint(plan.path)
+            files.write_whole(_receipt_file(name), json.dumps(plan.new_receipt).encode())
         temporary = f"{plan.target}.{os.getpid()}.{time.monotonic_ns()}.tmp"
         _create(temporary, plan.after, mode if mode is not None or plan.project else 0o600)
         os.replace(temporary, plan.target)
@@ -314,7 +329,7 @@ def _carry_out(plan: Plan) -> str | None:
     os.unlink(plan.target)
     for folder in reversed(plan.receipt.get("folders") or ()):
         with suppress(OSError):  # a folder that is not empty
-            os.rmdir(folder)
+            os.rmdir(os.path.normpath(os.path.join(os.path.dirname(plan.target), folder)))
     return backup
 
 
@@ -344,4 +359,10 @@ def _fingerprint(text: str | None) -> str:
 
 
 def _receipt_path(path: str) -> str:
-    return os.path.join(files.home(), "installs", files.safe_name(path) + ".json")
+    """The file with the receipt of a file. If the path contains a secret, a hash of it is the name."""
+    hidden = _receipt_file(words.fingerprint(path))
+    return hidden if os.path.exists(hidden) else _receipt_file(path)
+
+
+def _receipt_file(name: str) -> str:
+    return os.path.join(files.home(), "installs", files.safe_name(name) + ".json")

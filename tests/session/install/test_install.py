@@ -212,6 +212,30 @@ def test_an_older_entry_is_updated(install: Install, user: Path) -> None:
     assert install("claude")["agents"][0]["changed"] is False
 
 
+@pytest.mark.parametrize("edited", [
+    "JOELCLAW_HOME=/m {} hook claude 2>/dev/null || :", "timeout 4 {} hook claude", "notify&&{} hook claude || true",
+    "sh -c '{} hook claude' 2>/dev/null", "{} hook claude Stop --verbose 2>/dev/null || :",
+])  # fmt: skip
+def test_an_edited_command_stays_the_only_hook_of_its_event(
+    run: Run, install: Install, user: Path, project: Path, edited: str
+) -> None:
+    path = user / FILES["claude"]
+    install("claude")
+    before = f"{JOELCLAW} hook claude 2>/dev/null || :"
+    settings = json.loads(path.read_text())
+    settings["hooks"]["Stop"][0]["hooks"][0]["command"] = edited.format("/old/bin/joelclaw")
+    path.write_text(json.dumps(settings))
+    install("claude")
+    assert [entry["command"] for entry in ours(hooks_in(path), "Stop")] == [edited.format(JOELCLAW)]
+    assert [entry["command"] for entry in ours(hooks_in(path), "PreCompact")] == [before]
+    codes = [finding["code"] for finding in run("doctor", env=environment(user), cwd=project).result["findings"]]
+    assert not {"HOOKS_MISSING", "HOOKS_OUTDATED"} & {*codes}
+    (row,) = install("claude", verb="uninstall")["agents"]
+    assert hooks_in(path) == {"Stop": [{"hooks": [{**settings["hooks"]["Stop"][0]["hooks"][0],
+                                                   "command": edited.format(JOELCLAW)}]}]}  # fmt: skip
+    assert any("were edited" in note for note in row["notes"])
+
+
 REFUSED = {
     "no JSON": b'{"a": 1',
     "no object": b"[]",
@@ -296,12 +320,17 @@ def test_all_installs_for_present_clients(install: Install, user: Path, tmp_path
 
 def test_damaged_settings_do_not_keep_the_other_clients_installed(run: Run, install: Install, user: Path) -> None:
     install("claude", "gemini", "qwen")
+    (user / ".copilot").mkdir()
+    (user / FILES["copilot"]).write_text('{"never installed"')
     (user / ".qwen" / "settings.json").write_text('{"hooks": joelclaw')
     done = run("uninstall", "--all", env=environment(user), ok=False)
     assert (done.code, done.json["ok"]) == (1, False)
     assert [agent["agent"] for agent in done.result["agents"] if agent["changed"]] == ["claude", "gemini"]
     (damaged,) = [row for row in done.result["skipped"] if row["failed"]]
     assert damaged["agent"] == "qwen" and str(user / ".qwen" / "settings.json") in damaged["reason"]
+    (user / ".qwen" / "settings.json").unlink()
+    result = run("uninstall", "--all", env=environment(user)).result
+    assert [row["reason"] for row in result["skipped"] if str(user / FILES["copilot"]) in row["reason"]]
 
 
 def test_list(install: Install, user: Path) -> None:

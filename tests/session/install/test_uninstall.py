@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_install import FILES, FOREIGN, Install, install, project, user
+from conftest import Run
+from test_install import FILES, FOREIGN, Install, environment, install, project, user
 
 __all__ = ["install", "project", "user"]
 
@@ -99,3 +100,15 @@ def test_a_receipt_of_an_undone_installation_is_ignored(install: Install, user: 
     install("claude")
     install("claude", verb="uninstall")
     assert path.read_text() == "{}"
+
+
+def test_a_secret_in_the_name_of_a_folder_is_not_kept(run: Run, user: Path, tmp_path: Path, home: Path) -> None:
+    secret = "AKIAIOSFODNN7EXAMPLF"
+    folder = tmp_path / secret
+    folder.mkdir()
+    run("install", "claude", "--project", env=environment(user), cwd=folder)
+    kept = [str(path) + path.read_text(errors="replace") for path in home.rglob("*") if path.is_file()]
+    assert kept and not [text for text in kept if secret in text]
+    run("uninstall", "claude", "--project", env=environment(user), cwd=folder)
+    assert not list(folder.iterdir())
+    assert not list((home / "installs").iterdir())
