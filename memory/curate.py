@@ -15,9 +15,9 @@ from core.errors import Failure, usage
 from core.files import current_folder
 from core.project import name_of, names_of
 from core.records import Document, EventQuery, FoundCall
-from core.store import calls, documents, events, forgotten, sessions, sqlite, store_file
-from core.store.deletion import PURGED
+from core.store import calls, documents, events, kinds, sessions, sqlite, store_file
 from core.store.documents import PINNED
+from core.store.kinds import PURGED
 from core.store.sqlite import COLLECTIONS
 from memory import gate, write
 from recall.hit import origin_of, origin_of_call
@@ -70,7 +70,7 @@ def known_call(db: apsw.Connection | None, identifier: str) -> tuple[str, str, i
     if db is None or not number:
         raise _no_call(identifier)
     session = sessions.whole_id(db, given) or given
-    is_forgotten = number in forgotten.hidden_calls(db, session)
+    is_forgotten = number in kinds.hidden_calls(db, session)
     call = None if is_forgotten else calls.by_number(db, session, number)
     if not is_forgotten and (call is None or call["outcome"] == calls.FORGOTTEN):
         raise _no_call(identifier)
@@ -323,9 +323,9 @@ def forget(
         changed = [name for name, _, _, call in found if (call is None) == undo]
         for name, session, number, _ in found:
             if name in changed and undo:
-                forgotten.bring_back(db, session, number)
+                kinds.bring_back(db, session, number)
             elif name in changed:
-                forgotten.hide_call(db, session, number, now=now)
+                kinds.hide_call(db, session, number, now=now)
         changed += _hide(db, memories, now=now, vectors=vectors, undo=undo)
     names = [*(name for name, *_ in found), *(memory["id"] for memory in memories)]
     return {
@@ -361,7 +361,7 @@ def forget_session(db: apsw.Connection, session: str, *, now: int, vectors: bool
             call_count += known["calls"] if known else 0
             memories = [documents.by_id(db, name) for _, name in documents.of_session(db, member)]
             hidden = _hide(db, [*filter(None, memories)], now=now, vectors=vectors, undo=False)
-            forgotten.hide_session(db, member, hidden, now=now)
+            kinds.hide_session(db, member, hidden, now=now)
             names += hidden
     return {
         "session": session, "ids": names, "forgotten": names, "unchanged": [session] if was_forgotten else [],
@@ -374,7 +374,7 @@ def undo_forget_session(db: apsw.Connection, session: str, *, now: int, vectors:
     names: list[str] = []
     with sqlite.transaction(db):
         for member in with_subagents(db, session, forgotten=True):
-            kept = forgotten.bring_back(db, member)
+            kept = kinds.bring_back(db, member)
             if kept is None and member == session:
                 fix = f"if its transcript still exists: joelclaw memory archive --again {session}"
                 raise Failure("MEMORY_PURGED", f"session {session} was deleted for good", fix)
@@ -395,12 +395,12 @@ def with_subagents(db: apsw.Connection, session: str, *, forgotten: bool) -> lis
 def admit_again(db: apsw.Connection, session: str, source: str, *, now: int, vectors: bool) -> None:
     """Bring back a forgotten session, and let its transcript `source` restore what a purge removed."""
     with sqlite.transaction(db):
-        forgotten.bring_back(db, session)
-        for number in forgotten.hidden_calls(db, session):
-            forgotten.bring_back(db, session, number)
+        kinds.bring_back(db, session)
+        for number in kinds.hidden_calls(db, session):
+            kinds.bring_back(db, session, number)
         found = [documents.by_id(db, name) for _, name in documents.of_session(db, session, forgotten=True)]
         _hide(db, [*filter(None, found)], now=now, vectors=vectors, undo=True)
-        forgotten.admit_again(db, session, source)
+        kinds.admit_again(db, session, source)
 
 
 # The scorecard

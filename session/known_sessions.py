@@ -21,7 +21,7 @@ from core.errors import Failure
 from core.quoting import DELIMITER, clip
 from core.records import Session
 from core.store import calls as stored_calls
-from core.store import documents, forgotten
+from core.store import documents, kinds
 from core.store import events as stored_events
 from core.store import sessions as stored_sessions
 from memory.gate import is_own
@@ -171,9 +171,9 @@ def resolve(db: apsw.Connection, given: str) -> str:
     if found := stored_sessions.only_one(given, (*live, stored_sessions.whole_id(db, given))):
         return found
     fix = "`joelclaw session list` lists those that are known"
-    if name := forgotten.whole_id(db, given):
+    if name := kinds.forgotten_session(db, given):
         done, back = "purged", f"if its transcript still exists: joelclaw memory archive --again {shlex.quote(name)}"
-        if forgotten.has_kept(db, name):
+        if kinds.has_kept(db, name):
             done, back = "forgotten", f"bring it back: joelclaw memory forget --undo {shlex.quote(name)}"
         raise Failure(NOT_FOUND, f"the session {name} was {done}", back)
     raise Failure(NOT_FOUND, f"there is no session {given[:80]!r}", fix)

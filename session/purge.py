@@ -15,9 +15,9 @@ from typing import Any
 from core import clock, files, project
 from core.config import Config
 from core.errors import Failure, reported
-from core.store import cluster_sync, deletion, forgotten, sessions, sources, sqlite, store_file
+from core.store import cluster_sync, deletion, kinds, sessions, sources, sqlite, store_file
 from core.store.deletion import Criteria, Selection
-from core.store.sqlite import COLLECTION_SHIFT, COLLECTIONS, apsw
+from core.store.sqlite import COLLECTION_SHIFT, NAME_OF, apsw
 from memory import curate
 from otel import log
 from recall.vectors import document_vector
@@ -87,9 +87,7 @@ class Purge:
             "ids": self._selection.ids[:most],
             "sessions": self._selection.sessions[:most],
             **self._counts(),
-            "turns": sum(
-                row >> COLLECTION_SHIFT == COLLECTIONS["episodes"] for (row,) in self._selection.rows["memories"]
-            ),
+            "turns": sum(NAME_OF[row >> COLLECTION_SHIFT] == "episodes" for (row,) in self._selection.rows["memories"]),
             "from": clock.iso(min(self._selection.times, default=None)),
             "to": clock.iso(max(self._selection.times, default=None)),
             "projects": self._selection.projects[:most],
@@ -125,7 +123,7 @@ def _by_ids(db: apsw.Connection, ids: Sequence[str]) -> Criteria:
 def _by_filters(db: apsw.Connection, filters: Mapping[str, str]) -> Criteria:
     session, name = filters["session"], filters["project"]
     try:
-        session = session and (forgotten.whole_id(db, session) or known_sessions.resolve(db, session))
+        session = session and (kinds.forgotten_session(db, session) or known_sessions.resolve(db, session))
     except Failure as failure:  # files may still name a session that the store no longer knows
         if failure.code != known_sessions.NOT_FOUND:
             raise

@@ -15,8 +15,8 @@ from typing import Any
 from conftest import JOELCLAW, PATIENCE_S, Attempt, attempt, clean_environment
 from typesense_server import Server
 
-from core.store.cluster import COLLECTIONS
 from core.store.cluster_sync import Cluster
+from core.store.sqlite import COLLECTIONS
 
 _numbers = itertools.count()
 
@@ -88,7 +88,7 @@ class Machine:
     def rows_in_cluster(self, collection: str = "observations") -> dict[str, dict[str, Any]]:
         """The server's documents of a collection, by id."""
         with self.cluster() as cluster:
-            return {row["id"]: row for row in cluster.export(COLLECTIONS.get(collection, collection))}
+            return {row["id"]: row for row in cluster.export(COLLECTIONS[collection].remote)}
 
     def remove_there(self, collection: str) -> None:
         """Remove a collection from the server without using our own code."""

@@ -15,7 +15,7 @@ from cli.input import read_text
 from cli.output import Answer, quoted, step, write_verbatim, wrong_usage
 from core import clock, config
 from core.errors import Failure
-from core.store import documents, forgotten, sqlite
+from core.store import documents, kinds, sqlite
 from core.store.deletion import folded
 from memory import curate
 from memory.write import MAX_CHARS
@@ -185,7 +185,7 @@ def forget(
     given = session or (ids or [""])[0]
     db = sqlite.open_or_empty()
     if undo and (session or documents.by_id(db, given) is None):
-        if name := forgotten.whole_id(db, given):
+        if name := kinds.forgotten_session(db, given):
             return _bring_back_session(name)
         if session:
             fix = "to forget it, leave out --undo; joelclaw session list lists the sessions that are known"
@@ -200,7 +200,7 @@ def _forget_session(given: str) -> Answer:
     # Store the session's pending events first, so that they are forgotten too.
     log.store_spooled(busy_ms=config.load().get_int("store.busy_ms"))
     db, about = open_writing()
-    session = forgotten.whole_id(db, given) or known_sessions.resolve(db, given)
+    session = kinds.forgotten_session(db, given) or known_sessions.resolve(db, given)
     with state_lock(session):
         result = curate.forget_session(db, session, **about)
         hide_state(session)

@@ -17,7 +17,7 @@ from core import clock, config
 from core.command import model_from_config, model_not_configured
 from core.errors import FAILED, Failure
 from core.quoting import counted
-from core.store import forgotten, sessions, sqlite
+from core.store import kinds, sessions, sqlite
 from memory import curate
 from memory.archive import ingest, transcript_files
 from memory.archive.transcript_files import Archived, KnownFiles
@@ -158,7 +158,7 @@ def _transcripts_of(name: str) -> list[str]:
     db = sqlite.open_reading()
     if os.path.exists(name) or db is None:
         return [name]
-    session = forgotten.whole_id(db, name) or sessions.whole_id(db, name) or name
+    session = kinds.forgotten_session(db, name) or sessions.whole_id(db, name) or name
     found = transcript_files.of_sessions(db, *curate.with_subagents(db, session, forgotten=True))
     if not found:
         fix = f"if it was forgotten but not purged: joelclaw memory forget --undo {quoted(session)}"

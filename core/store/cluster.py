@@ -18,8 +18,7 @@ from core.errors import Failure
 from core.store import documents as stored_documents
 from core.store import sqlite
 from core.store.search import LocalCandidates, RowFilter, cosines
-from core.store.sqlite import COLLECTIONS as CODES
-from core.store.sqlite import apsw, quoted, small_idf
+from core.store.sqlite import COLLECTIONS, apsw, quoted, small_idf
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -33,9 +32,6 @@ if TYPE_CHECKING:
     Search = tuple[str, Row]
     """The term whose documents are counted ("" for none), and the server's parameters."""
 
-COLLECTIONS = {"observations": "memory_observations", "episodes": "episodes", "knowledge": "system_knowledge"}
-"""Our names, and those on the server without the prefix."""
-TEXT_FIELD = {"observations": "observation", "episodes": "text", "knowledge": "text"}
 NOT_INITIALISED = "TYPESENSE_NOT_INITIALISED"
 REFUSED = "TYPESENSE_REFUSED"
 PAGE = 250  # documents in an answer, the server's maximum, and in a push
@@ -189,7 +185,7 @@ class ClusterSource(LocalCandidates):
         by_key = _terms_by_key(terms)
         searches = _searches(list(by_key), vector, filters, min(semantic, PAGE))
         answers = self._client.multi_search([search for _, search in searches])
-        ours = {remote: name for name, remote in COLLECTIONS.items()}
+        ours = {collection.remote: name for name, collection in COLLECTIONS.items()}
         sizes: dict[str, int] = {}
         rows: dict[tuple[str, str], Row] = {}
         times: Counter[tuple[str, str]] = Counter()  # how often a document was found: the more terms, the better
@@ -234,7 +230,7 @@ class ClusterSource(LocalCandidates):
         rowids = RowFilter(self._local, filters, len(rowids)).among(rowids) if rowids else []
         vectors = vectors_of(self._local, rowids)
         for document in stored_documents.by_rowids(self._local, rowids):
-            is_asked_for = document["collection"] in (filters.get("collections") or CODES)
+            is_asked_for = document["collection"] in (filters.get("collections") or COLLECTIONS)
             if document["forgotten_at"] is None and is_asked_for:
                 documents[document["id"]] = document, vectors.get(document["rowid"], b"")
         for document, vector in sorted(documents.values(), key=lambda copy: (copy[0]["created_at"], copy[0]["id"])):
@@ -253,7 +249,7 @@ def document_to_row(document: Document, vector: bytes = b"") -> Row:
     row |= {name: values[name] for name in _NULLABLE if values[name] is not None}
     row |= {
         "timestamp": document["created_at"],
-        TEXT_FIELD[document["collection"]]: document["text"],
+        COLLECTIONS[document["collection"]].text_field: document["text"],
         "history": json_text.dumps(document["history"]),
         "lexicon": " ".join(own),
         "lexicon_context": " ".join(context),
@@ -266,7 +262,7 @@ def document_to_row(document: Document, vector: bytes = b"") -> Row:
 
 def document_from_row(row: Row, collection: str) -> Document:
     """The document of a row, with rowid 0."""
-    text = str(row.get(TEXT_FIELD[collection], ""))
+    text = str(row.get(COLLECTIONS[collection].text_field, ""))
     document = stored_documents.blank(collection, str(row["id"]), text, row["timestamp"])
     values: dict[str, Any] = document  # type: ignore[assignment]  # written by computed names
     for name in _COPIED:
@@ -337,8 +333,8 @@ def _searches(keys: list[str], vector: bytes, filters: Filters, near: int) -> li
     }  # fmt: skip
     narrowed = _filter(filters)
     searches: list[Search] = []
-    for name in filters.get("collections", ()) or CODES:
-        remote = {"collection": COLLECTIONS[name], "exclude_fields": "lexicon,lexicon_context"}
+    for name in filters.get("collections") or COLLECTIONS:
+        remote = {"collection": COLLECTIONS[name].remote, "exclude_fields": "lexicon,lexicon_context"}
         of_collection = {**text_search, **remote}
         if vector:
             nearest = {"q": "*", "vector_query": f"embedding:({vector_numbers(vector)}, k:{near})", "per_page": near}

@@ -23,8 +23,8 @@ from core.redaction import redact, redact_value
 from core.store import cluster as stored_cluster
 from core.store import documents as stored_documents
 from core.store import sqlite
-from core.store.cluster import COLLECTIONS, NOT_INITIALISED, PAGE, REFUSED, TEXT_FIELD
-from core.store.sqlite import COLLECTION_SHIFT, NAME_OF
+from core.store.cluster import NOT_INITIALISED, PAGE, REFUSED
+from core.store.sqlite import COLLECTION_SHIFT, COLLECTIONS, NAME_OF
 
 MAX_ERROR_CHARS = 300
 
@@ -83,7 +83,7 @@ def pull(config: Config, progress: Progress) -> dict[str, Any]:
             if signatures:
                 stored_documents.ensure_signatures(db)
             for name, collection in COLLECTIONS.items():
-                for row in cluster.export(collection):
+                for row in cluster.export(collection.remote):
                     if row.get("forgotten_at") is not None:  # a tombstone of version 0.2
                         continue
                     document = _redacted(stored_cluster.document_from_row(row, name))
@@ -220,14 +220,14 @@ def _push_documents(
         if document is not None and document["forgotten_at"] is None:
             current.append((number, document))
         else:
-            cluster.delete(COLLECTIONS[name], document_id)
+            cluster.delete(COLLECTIONS[name].remote, document_id)
             pushed.append(number)
             sent["deleted"] += 1
     vectors = stored_cluster.vectors_of(db, [document["rowid"] for _, document in current])
     rows = [stored_cluster.document_to_row(document, vectors.get(document["rowid"], b"")) for _, document in current]
     refused: list[tuple[str, int, int]] = []
     failed = ""
-    for (number, _), result in zip(current, cluster.write(COLLECTIONS[name], rows), strict=True):
+    for (number, _), result in zip(current, cluster.write(COLLECTIONS[name].remote, rows), strict=True):
         code, reason = int(result.get("code", 500)), str(result.get("error", "")) or "no reason given"
         if result.get("success") is True:
             pushed.append(number)
@@ -366,9 +366,9 @@ def schemas() -> list[Row]:
         _field("write_gate_fallback", "bool", index=False),
     ]
     schemas = []
-    for name, remote in COLLECTIONS.items():
-        texts = [_field(text, index=name != "episodes") for text in (TEXT_FIELD[name], "title")]
-        schemas.append({"name": remote, "default_sorting_field": "timestamp", "fields": [*common, *texts]})
+    for name, collection in COLLECTIONS.items():
+        texts = [_field(text, index=name != "episodes") for text in (collection.text_field, "title")]
+        schemas.append({"name": collection.remote, "default_sorting_field": "timestamp", "fields": [*common, *texts]})
     return schemas
 
 

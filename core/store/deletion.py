@@ -7,7 +7,7 @@ purged memory and the number of a tool call stay, so that reading the transcript
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 from unicodedata import normalize
 
 import apsw
@@ -15,10 +15,9 @@ import apsw
 from core import clock, files, json_text
 from core.config import Config
 from core.project import names_of
-from core.store import calls, documents, events, forgotten, sessions, sqlite, store_file
+from core.store import calls, documents, events, kinds, sessions, sqlite, store_file
+from core.store.kinds import KINDS, Kind
 from core.store.sqlite import LISTED, marks
-
-PURGED = "purged"  # the `write_reason` of an emptied document
 
 
 @dataclass(frozen=True)
@@ -72,22 +71,6 @@ class Selection:
     """Of all rows."""
 
 
-class _Kind(NamedTuple):
-    """Rows of a table: their keys, the expressions that conditions are about, and how they are purged.
-
-    Rows without a `session` are looked for by text only.
-    """
-
-    keys: str
-    table: str
-    texts: str
-    purge: str = ""
-    session: str = ""
-    at: str = "0"
-    kept: str = "false"
-    """Rows that were purged before."""
-
-
 def folded(text: str) -> str:
     """A text without JSON escapes, in NFKC, lower case, with single spaces."""
     if "\\" in text:
@@ -113,7 +96,7 @@ def select(db: apsw.Connection, criteria: Criteria) -> Selection:
     for name, kind in KINDS.items():
         where, values = _condition(db, kind, name, criteria)
         columns = f"{kind.at}, bytes({kind.texts}), {kind.keys}"
-        dated = list(db.execute(f"SELECT {columns} FROM {kind.table} WHERE ({where}) AND NOT ({kind.kept})", values))
+        dated = list(db.execute(f"SELECT {columns} FROM {kind.rows} WHERE ({where}) AND NOT ({kind.purged})", values))
         found[name] = [row[2:] for row in dated]
         size += sum(row[1] for row in dated) if kind.session else 0  # other rows repeat the texts
         times += [row[0] for row in dated if row[0] and row[0] > 0]
@@ -164,7 +147,7 @@ def erase(db: apsw.Connection, criteria: Criteria, *, at: int, embed: Callable[[
         for session in sorted(selection.touched):
             documents.renew_segments(db, session)  # while the rows still name their session
         for session in selection.sessions:
-            sessions.forget(db, session)
+            kinds.forget_session(db, session)
             db.execute("DELETE FROM node WHERE session_id = ?", (session,))
             db.execute("UPDATE transcript SET carry = '' WHERE instr(source, ?)", (session,))
         for session, number in found["toolCalls"]:
@@ -172,7 +155,7 @@ def erase(db: apsw.Connection, criteria: Criteria, *, at: int, embed: Callable[[
         db.executemany("DELETE FROM evidence WHERE document = ?", [(identifier,) for identifier in selection.ids])
         for name, kind in KINDS.items():
             if kind.purge:
-                db.executemany(kind.purge, found[name])
+                db.executemany(kind.purge_statement, found[name])
         # a call's number stays in its session
         gone = "true" if criteria.whole_sessions else "number > 0 OR value = '{}'"
         db.executemany(f"DELETE FROM forgotten WHERE id = ? AND ({gone})", found["forgotten"])
@@ -205,7 +188,7 @@ def prune(db: apsw.Connection, config: Config, *, background: bool, dry_run: boo
     else:
         files.sweep_temporary(files.home())
         with sqlite.transaction(db):
-            forgotten.expire_hooks(db, expired)
+            kinds.expire_hooks(db, expired)
             by_age = events.delete_older(db, expired)
         if is_owed or (not background and store_file.sizes(db)[1] >= 4_000_000):
             store_file.wipe(db)
@@ -218,50 +201,7 @@ def prune(db: apsw.Connection, config: Config, *, background: bool, dry_run: boo
     }
 
 
-_WITH_SESSION = "LEFT JOIN session ON session.id = session_id"
-KINDS = {
-    "memories": _Kind(
-        "rowid", "document", "text, title, path, tags, history",
-        "UPDATE document SET text = '', context = '', title = '', path = '', fingerprint = '', session_id = '',"
-        f" project = '', source = '', tags = '[]', history = '[]', write_reason = '{PURGED}' WHERE rowid = ?",
-        "session_id", "created_at", f"text = '' AND write_reason = '{PURGED}'",
-    ),
-    "toolCalls": _Kind(
-        "session_id, number", f"call {_WITH_SESSION}", "tool, file, command, error, passage", "", "session_id",
-        "coalesce(at, session.updated_at)", f"outcome = '{calls.FORGOTTEN}'",
-    ),
-    "summaries": _Kind(
-        "session_id, call", f"compaction {_WITH_SESSION}", "summary",
-        f"UPDATE compaction SET summary = '{sessions.PURGED_SUMMARY}' WHERE session_id = ? AND call = ?",
-        "session_id", "at", f"summary IN ('', '{sessions.PURGED_SUMMARY}')",
-    ),
-    "plans": _Kind(
-        "id", "session", "plan", f"UPDATE session SET plan = '{sessions.PURGED_PLAN}' WHERE id = ?",
-        "id", "updated_at", f"plan IN ('[]', '{sessions.PURGED_PLAN}')",
-    ),
-    "events": _Kind(
-        "seq", "event", "error, metadata, search_text", "DELETE FROM event WHERE seq = ?", "session_id", "timestamp",
-    ),
-    "injectedTexts": _Kind("id", "injection", "text", "DELETE FROM injection WHERE id = ?", "session_id", "at"),
-    "hookCalls": _Kind(
-        "session_id, id", "hook_call", "error", "DELETE FROM hook_call WHERE session_id = ? AND id = ?",
-        "session_id", "at",
-    ),
-    "forgotten": _Kind("id", "forgotten", "value", forgotten.EMPTY, "session_id", "at", forgotten.IS_EMPTY),
-    "contexts": _Kind("rowid", "document", "context"),
-    "names": _Kind("session_id, name", "name", "name, place", "DELETE FROM name WHERE session_id = ? AND name = ?"),
-    "places": _Kind(
-        "file_id, name", "place JOIN place_file ON id = file_id", "name, path",
-        "DELETE FROM place WHERE file_id = ? AND name = ?",
-    ),
-    "edits": _Kind("id", "place_file", "path", "DELETE FROM edit WHERE file_id = ?"),
-    "files": _Kind("id", "place_file", "path", "DELETE FROM place_file WHERE id = ?"),
-    "carries": _Kind("source", "transcript", "carry", "UPDATE transcript SET carry = '' WHERE source = ?"),
-    "refusals": _Kind("id", "outbox", "refusal", "UPDATE outbox SET refusal = '' WHERE id = ?"),
-}  # fmt: skip
-
-
-def _condition(db: apsw.Connection, kind: _Kind, name: str, criteria: Criteria) -> tuple[str, list[Any]]:
+def _condition(db: apsw.Connection, kind: Kind, name: str, criteria: Criteria) -> tuple[str, list[Any]]:
     """SQL and its parameters for the rows of a kind that meet the criteria."""
     if not kind.session:
         return (f"holds({kind.texts})" if criteria.phrases else "false"), []

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from core.records import Event, EventQuery
 
 HOOK = "hook"  # component of the events that hooks send about themselves
-OF_HOOKS = ("hook_call", "injection")
-"""The tables with a session's hook calls, and with the texts that it was given."""
 COLUMNS = (
     "id, timestamp, session_id AS sessionId, system_id AS systemId, level, source, component, action, duration_ms,"
     " success, error, metadata"
@@ -90,12 +88,9 @@ def count_after(db: apsw.Connection, number: int) -> int:
 
 
 def delete_older(db: apsw.Connection, before: int) -> int:
-    """Delete events, hook calls and injected texts older than `before` (ms); returns the number of events."""
+    """Delete events older than `before` (ms); returns how many."""
     db.execute("DELETE FROM event WHERE timestamp < ?", (before,))
-    deleted = db.changes()
-    for table in OF_HOOKS:
-        db.execute(f"DELETE FROM {table} WHERE at < ?", (before,))
-    return deleted
+    return db.changes()
 
 
 def cursors(db: apsw.Connection) -> list[dict[str, Any]]:
@@ -155,12 +150,6 @@ def hook_calls(db: apsw.Connection, session: str) -> list[dict[str, Any]]:
         " context_window AS window, chars FROM hook_call WHERE session_id = ? ORDER BY at, id"
     )
     return fetch_dicts(db, sql, (session,))
-
-
-def forget_hook_calls(db: apsw.Connection, session: str) -> None:
-    """Delete a session's hook calls and injected texts."""
-    for table in OF_HOOKS:
-        db.execute(f"DELETE FROM {table} WHERE session_id = ?", (session,))
 
 
 def injections(db: apsw.Connection, session: str) -> list[dict[str, Any]]:

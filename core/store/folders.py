@@ -114,17 +114,13 @@ def rename(db: apsw.Connection, former: str, name: str) -> list[str]:
     Returns its folders that still have the former name by their remote or their own: they keep it, because otherwise
     the memories would follow them back.
     """
+    from core.store import kinds  # few projects are renamed
+
     paths = [str(path) for (path,) in db.execute("SELECT path FROM folder WHERE project = ?", (former,))]
     staying = [path for path in paths if os.path.lexists(path) and name_of(path) == former]
     gone = f"project = ? AND path NOT IN ({marks(staying)})"
     db.execute(f"UPDATE folder SET project = ? WHERE {gone}", (name, former, *staying))
-    for table in ("document", "session", "call", "forgotten"):
-        db.execute(f"UPDATE {table} SET project = ? WHERE project = ?", (name, former))
-    db.execute(
-        "UPDATE forgotten SET value = json_set(value, '$.project', ?)"
-        " WHERE json_valid(value) AND value ->> '$.project' = ?",
-        (name, former),
-    )
+    kinds.rename_project(db, former, name)
     return staying
 
 

@@ -402,7 +402,7 @@ def _stage_sql() -> str:
 
 
 def _codes(filters: Filters) -> list[int]:
-    return [COLLECTIONS[name] for name in filters.get("collections", ())] or list(COLLECTIONS.values())
+    return [COLLECTIONS[name].code for name in filters.get("collections") or COLLECTIONS]
 
 
 def _in_collections(row: str, codes: Sequence[int]) -> str:

@@ -112,19 +112,6 @@ def of_agents(db: apsw.Connection) -> set[str]:
     return {str(name) for (name,) in db.execute(f"SELECT id FROM session WHERE NOT {_OF_USER}")}
 
 
-def forget(db: apsw.Connection, identifier: str) -> None:
-    """Delete a session's work; what it does from now on is not kept either."""
-    began = db.execute("SELECT parent, kind FROM session WHERE id = ?", (identifier,)).fetchone() or ("", "main")
-    _delete_work(db, identifier)
-    db.execute("DELETE FROM session WHERE id = ?", (identifier,))
-    db.execute(
-        "INSERT INTO session (id, client, project, folder, updated_at, prompts, calls, plan, parent, kind)"
-        " VALUES (?, '', '', '', ?, 0, 0, '[]', ?, ?)",
-        (identifier, FORGOTTEN, *began),
-    )
-    db.execute("DELETE FROM seen_file")  # so that an archive of its transcripts says that it was forgotten
-
-
 def subagents(db: apsw.Connection, identifier: str, *, forgotten: bool | None = None) -> list[str]:
     """The sessions that a session began; only those that were forgotten or were not, if that is asked."""
     names = [str(name) for (name,) in db.execute(SUBAGENTS, (identifier,))]
@@ -373,33 +360,16 @@ def due_again(db: apsw.Connection) -> list[str]:
     return [path for path in map(sources.existing, transcripts_of(db, *names)) if path]
 
 
-def start_over(db: apsw.Connection, session: str, *, signatures: bool) -> None:
-    """Before the first line of a session is stored: if it is read again, delete what is known of it.
-
-    What the user has forgotten or purged, and the titles, stay.
-    """
-    from core.store import documents
-
+def take_due(db: apsw.Connection, session: str) -> bool:
+    """Whether a session is to be read again; from now on it is not."""
     db.execute("DELETE FROM upkeep WHERE name = ?", (f"read again: {session}",))
-    if not db.changes():
-        return
-    time = "SELECT created_at FROM document WHERE rowid = reached"  # rows get new numbers
-    db.execute(f"UPDATE observed SET reached = -coalesce(({time}), 0) WHERE session_id = ? AND reached > 0", (session,))
-    for (row,) in db.execute(f"SELECT rowid {_ALL_EPISODES} AND text NOT LIKE '{TITLE}: %'", (session,)).fetchall():
-        documents.remove(db, int(str(row)), signatures=signatures)
-    _delete_work(db, session, f"outcome <> '{calls.FORGOTTEN}'", f"summary <> '{PURGED_SUMMARY}'")
-    db.execute("DELETE FROM node WHERE session_id = ?", (session,))
-    last = "(SELECT coalesce(max(number), 0) FROM call WHERE session_id = ?1)"
-    db.execute(f"UPDATE session SET branches = '[]', calls = {last} WHERE id = ?1", (session,))
+    return bool(db.changes())
 
 
-def _delete_work(db: apsw.Connection, session: str, calls_if: str = "true", compactions_if: str = "true") -> None:
-    """Delete a session's calls and compactions that meet these conditions, with all names and places."""
-    rows = f"SELECT rowid FROM call WHERE session_id = ? AND {calls_if}"
-    db.executemany("DELETE FROM call_lexicon WHERE rowid = ?", db.execute(rows, (session,)).fetchall())
-    calls.drop_places(db, session)
-    for table, where in (("name", "true"), ("call", calls_if), ("compaction", compactions_if)):
-        db.execute(f"DELETE FROM {table} WHERE session_id = ? AND {where}", (session,))
+def episode_rows(db: apsw.Connection, session: str) -> list[int]:
+    """The rows of a session's episodes, without titles."""
+    rows = db.execute(f"SELECT rowid {_ALL_EPISODES} AND text NOT LIKE '{TITLE}: %'", (session,))
+    return [int(row) for (row,) in rows]
 
 
 def seen_files(db: apsw.Connection) -> dict[str, dict[str, Any]]:
@@ -421,7 +391,7 @@ def note_seen(db: apsw.Connection, seen: Iterable[dict[str, Any]], gone: Iterabl
 def observed_position(db: apsw.Connection, session: str) -> int:
     """The row of the last observed episode; 0 if none was observed."""
     reached = int(db.execute("SELECT coalesce(max(reached), 0) FROM observed WHERE session_id = ?", (session,)).get)
-    return reached if reached >= 0 else last_row(db, session, -reached)  # see `start_over`
+    return reached if reached >= 0 else last_row(db, session, -reached)  # see `kinds.start_over`
 
 
 def save_observed_position(db: apsw.Connection, session: str, reached: int, at: int) -> None:

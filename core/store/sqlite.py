@@ -34,9 +34,25 @@ SCHEMA = 20  # number of `migrations`
 StoreError = apsw.Error
 """The base class of SQLite's errors; `as_failure` explains them."""
 
-COLLECTIONS = {"observations": 1, "episodes": 2, "knowledge": 3}
-"""The row number holds the collection (code << 40 | n), so that a range of rows limits both indexes to it."""
-NAME_OF = {code: name for name, code in COLLECTIONS.items()}
+
+class Collection:
+    """A kind of memory: its code, its name in a cluster (without the prefix), and the field of its text there."""
+
+    __slots__ = ("code", "remote", "text_field")
+
+    def __init__(self, code: int, remote: str, text_field: str) -> None:
+        self.code = code
+        self.remote = remote
+        self.text_field = text_field
+
+
+COLLECTIONS = {
+    "observations": Collection(1, "memory_observations", "observation"),
+    "episodes": Collection(2, "episodes", "text"),
+    "knowledge": Collection(3, "system_knowledge", "text"),
+}
+"""The row number holds the code (code << 40 | n), so that a range of rows limits both indexes to a collection."""
+NAME_OF = {collection.code: name for name, collection in COLLECTIONS.items()}
 COLLECTION_SHIFT = 40
 ALL = 1 << 62  # above every row number and time
 LISTED = "(SELECT value FROM json_each(?))"  # a single parameter for any number of values
@@ -357,7 +373,7 @@ def fetch_one(db: apsw.Connection, sql: str, values: Sequence[Any], record: Call
 
 def row_range(collection: str) -> tuple[int, int]:
     """The first and the last row number of a collection; the first is not used."""
-    base = COLLECTIONS[collection] << COLLECTION_SHIFT
+    base = COLLECTIONS[collection].code << COLLECTION_SHIFT
     return base, base + (1 << COLLECTION_SHIFT) - 1
 
 

@@ -17,7 +17,7 @@ Nothing is stored twice, in whatever order transcripts are read:
 - An episode has its client's id, a call its client's key. What is known under it is completed. What was purged or
   forgotten stays known, so that it does not come back.
 - What a session copied from another stays with the session that said it first (`copies` lists how that is known).
-- A session that a fork has given entries is read again from its beginning, in its own order (`sessions.start_over`).
+- A session that a fork has given entries is read again from its beginning, in its own order (`kinds.start_over`).
 - A prompt that was typed ahead may be written twice (`carry.TypedAhead`).
 """
 

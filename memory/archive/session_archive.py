@@ -91,8 +91,10 @@ class SessionArchive:
                 return None
             if self._vectors:
                 documents.ensure_signatures(self.db)
-            if piece.is_first:
-                sessions.start_over(self.db, self.session, signatures=self._vectors)
+            if piece.is_first and sessions.take_due(self.db, self.session):
+                from core.store import kinds  # few sessions are read again
+
+                kinds.start_over(self.db, self.session, signatures=self._vectors)
             sessions.drop_guess(self.db, piece.carry.parent, self.session)
             for copy in piece.copies.values():
                 copy.archive.store_copy(copy)

@@ -11,8 +11,7 @@ from faults import SLOWEST_S, paused, stopped
 from machines import Machine, eventually, joined, new_prefix
 from typesense_server import Server, needs_server
 
-from core.store import cluster as stored_cluster
-from core.store import cluster_sync
+from core.store import cluster_sync, sqlite
 
 pytestmark = needs_server
 COUNT = 600
@@ -165,7 +164,7 @@ def test_a_push_that_is_killed_loses_nothing(machine: Machine) -> None:
     for commit in (1, 3, 2):
         stopped(paused(machine.home, "store", "push", commit=commit, env=machine.environment))
     machine.push()
-    assert sum(len(machine.rows_in_cluster(name)) for name in stored_cluster.COLLECTIONS) == COUNT
+    assert sum(len(machine.rows_in_cluster(name)) for name in sqlite.COLLECTIONS) == COUNT
     assert machine.push()["sent"]["documents"] == 0
 
 
@@ -190,7 +189,7 @@ def test_a_hook_starts_a_push_and_does_not_wait_for_it(machine: Machine) -> None
 
 def test_a_refused_document_is_reported_and_delays_no_other(machine: Machine) -> None:
     # A field of ours with another type makes the server refuse the document that has it.
-    name = stored_cluster.COLLECTIONS["observations"]
+    name = sqlite.COLLECTIONS["observations"].remote
     written = [machine.write(fact) for fact in FACTS]
     (expected,) = (schema for schema in cluster_sync.schemas() if schema["name"] == name)
     fields = [{**field, "type": "int64[]"} if field["name"] == "tags" else field for field in expected["fields"]]

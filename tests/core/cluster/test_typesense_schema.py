@@ -11,7 +11,7 @@ from typesense_server import Server, needs_server
 
 from core.records import Document
 from core.store import cluster as stored_cluster
-from core.store import documents
+from core.store import documents, sqlite
 
 NAMES = ("memory_observations", "episodes", "system_knowledge")
 
@@ -51,9 +51,7 @@ SHARES = st.floats(0, 1, allow_nan=False)
 
 @st.composite
 def any_document(draw: st.DrawFn) -> Document:
-    document = documents.blank(
-        draw(st.sampled_from(sorted(stored_cluster.COLLECTIONS))), "id-1", draw(TEXTS), draw(TIMES)
-    )
+    document = documents.blank(draw(st.sampled_from(sorted(sqlite.COLLECTIONS))), "id-1", draw(TEXTS), draw(TIMES))
     values: dict[str, Any] = document  # type: ignore[assignment]
     for name, value in list(values.items()):
         if name in ("rowid", "id", "collection", "text", "created_at", "history", "forgotten_at"):
@@ -83,7 +81,7 @@ def test_the_server_keeps_every_value(run: Run, server: Server) -> None:
     @given(any_document(), st.one_of(st.just(b""), st.binary(min_size=256, max_size=256)))
     def holds(document: Document, vector: bytes) -> None:
         row = stored_cluster.document_to_row(document, vector)
-        path = f"/collections/values_{stored_cluster.COLLECTIONS[document['collection']]}/documents"
+        path = f"/collections/values_{sqlite.COLLECTIONS[document['collection']].remote}/documents"
         server.send("POST", path + "?action=upsert", row)
         stored = server.get(path + "/id-1")
         assert stored_cluster.document_from_row(stored, document["collection"]) == {**document, "rowid": 0}

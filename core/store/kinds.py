@@ -1,0 +1,259 @@
+"""The stored kinds: a table that says how the rows of each are forgotten, purged and renamed.
+
+Forgetting keeps a session's or a call's rows as JSON in the table `forgotten`, which only this module and a purge
+(`core.store.deletion`) read, so no other query has to leave them out. `bring_back` restores them. What a purge has
+emptied stays empty. Functions that write belong inside the caller's transaction.
+"""
+
+from collections.abc import Iterable
+from typing import Any, Literal, NamedTuple
+
+import apsw
+
+from core import json_text
+from core.store import calls, documents, sessions
+from core.store.sqlite import fetch_dicts, marks
+
+PURGED = "purged"  # the `write_reason` of an emptied document
+DELETE = "delete"  # as the `purge` of a kind: its rows are deleted
+
+
+class Kind(NamedTuple):
+    """Rows of a table. Rows without a `session` are looked for by text only."""
+
+    table: str
+    keys: str
+    """The columns that name a row."""
+    texts: str
+    """The columns with its texts."""
+    purge: str = ""
+    """`DELETE`, or what a purge sets the columns to; "" if `deletion.erase` does that."""
+    session: str = ""
+    at: str = "0"
+    """Its time (ms), to compare with `memory purge --before`."""
+    purged: str = "false"
+    """Whether there is nothing left to purge."""
+    joined: str = ""
+    """The other tables that these expressions need."""
+    forgotten_with: Literal["", "session", "hooks"] = ""
+    """"session": its rows go when their session is forgotten or read again; "hooks": when it is forgotten."""
+    kept: str = "false"
+    """Whether a row stays when its session is read again, so that its text does not come back."""
+    has_project: bool = False
+    """It has a column `project`."""
+
+    @property
+    def rows(self) -> str:
+        """What follows FROM in a query."""
+        return f"{self.table} {self.joined}"
+
+    @property
+    def purge_statement(self) -> str:
+        """The SQL that purges the row with the given keys."""
+        change = f"DELETE FROM {self.table}" if self.purge == DELETE else f"UPDATE {self.table} SET {self.purge}"
+        return f"{change} WHERE " + " AND ".join(f"{key} = ?" for key in self.keys.split(", "))
+
+
+_WITH_SESSION = "LEFT JOIN session ON session.id = session_id"
+_FORGOTTEN_CALL = f"outcome = '{calls.FORGOTTEN}'"
+KINDS = {
+    "memories": Kind(
+        "document", "rowid", "text, title, path, tags, history",
+        "text = '', context = '', title = '', path = '', fingerprint = '', session_id = '', project = '', source = '',"
+        f" tags = '[]', history = '[]', write_reason = '{PURGED}'",
+        "session_id", "created_at", f"text = '' AND write_reason = '{PURGED}'", has_project=True,
+    ),
+    "toolCalls": Kind(
+        "call", "session_id, number", "tool, file, command, error, passage", "", "session_id",
+        "coalesce(at, session.updated_at)", _FORGOTTEN_CALL, _WITH_SESSION,
+        forgotten_with="session", kept=_FORGOTTEN_CALL, has_project=True,
+    ),
+    "summaries": Kind(
+        "compaction", "session_id, call", "summary", f"summary = '{sessions.PURGED_SUMMARY}'", "session_id", "at",
+        f"summary IN ('', '{sessions.PURGED_SUMMARY}')", _WITH_SESSION,
+        forgotten_with="session", kept=f"summary = '{sessions.PURGED_SUMMARY}'",
+    ),
+    "plans": Kind(
+        "session", "id", "plan", f"plan = '{sessions.PURGED_PLAN}'", "id", "updated_at",
+        f"plan IN ('[]', '{sessions.PURGED_PLAN}')", has_project=True,
+    ),
+    "events": Kind("event", "seq", "error, metadata, search_text", DELETE, "session_id", "timestamp"),
+    "injectedTexts": Kind("injection", "id", "text", DELETE, "session_id", "at", forgotten_with="hooks"),
+    "hookCalls": Kind("hook_call", "session_id, id", "error", DELETE, "session_id", "at", forgotten_with="hooks"),
+    "forgotten": Kind(
+        "forgotten", "id", "value",
+        "value = CASE kind WHEN 'call' THEN json_patch(value, json_object('tool', '', 'file', '',"
+        f" 'command', '', 'error', '', 'passage', '', 'outcome', '{calls.FORGOTTEN}'))"
+        f" WHEN 'compaction' THEN json_set(value, '$.summary', '{sessions.PURGED_SUMMARY}')"
+        f" WHEN 'session' THEN json_set(value, '$.plan', '{sessions.PURGED_PLAN}') ELSE '{{}}' END",
+        "session_id", "at",
+        f"value = '{{}}' OR json_extract(value, '$.outcome') IS '{calls.FORGOTTEN}'"
+        f" OR json_extract(value, '$.summary') IS '{sessions.PURGED_SUMMARY}'"
+        f" OR json_extract(value, '$.plan') IS '{sessions.PURGED_PLAN}'",
+        has_project=True,
+    ),
+    "contexts": Kind("document", "rowid", "context"),
+    "names": Kind("name", "session_id, name", "name, place", DELETE, forgotten_with="session"),
+    "places": Kind("place", "file_id, name", "name, path", DELETE, joined="JOIN place_file ON id = file_id"),
+    "edits": Kind("edit", "file_id", "path", DELETE, joined="JOIN place_file ON id = file_id"),
+    "files": Kind("place_file", "id", "path", DELETE),
+    "carries": Kind("transcript", "source", "carry", "carry = ''"),
+    "refusals": Kind("outbox", "id", "refusal", "refusal = ''"),
+}  # fmt: skip
+"""By the names that the result of a purge has. Places, edits and their files go with their session, too."""
+
+OF_HOOKS = [kind.table for kind in KINDS.values() if kind.forgotten_with == "hooks"]
+_FORGOTTEN_WITH_SESSION = [kind.table for kind in KINDS.values() if kind.forgotten_with]
+
+
+def rename_project(db: apsw.Connection, former: str, name: str) -> None:
+    """Give the rows of a project another project's name."""
+    for table in {kind.table for kind in KINDS.values() if kind.has_project}:
+        db.execute(f"UPDATE {table} SET project = ? WHERE project = ?", (name, former))
+    db.execute(
+        "UPDATE forgotten SET value = json_set(value, '$.project', ?)"
+        " WHERE json_valid(value) AND value ->> '$.project' = ?",
+        (name, former),
+    )
+
+
+def start_over(db: apsw.Connection, session: str, *, signatures: bool) -> None:
+    """Delete what is known of a session that is read again (`sessions.read_again`), before its first line is stored.
+
+    What the user has forgotten or purged, and the titles, stay.
+    """
+    time = "SELECT created_at FROM document WHERE rowid = reached"  # rows get new numbers
+    db.execute(f"UPDATE observed SET reached = -coalesce(({time}), 0) WHERE session_id = ? AND reached > 0", (session,))
+    for row in sessions.episode_rows(db, session):
+        documents.remove(db, row, signatures=signatures)
+    _delete_work(db, session, keep_purged=True)
+    db.execute("DELETE FROM node WHERE session_id = ?", (session,))
+    last = "(SELECT coalesce(max(number), 0) FROM call WHERE session_id = ?1)"
+    db.execute(f"UPDATE session SET branches = '[]', calls = {last} WHERE id = ?1", (session,))
+
+
+def forget_session(db: apsw.Connection, session: str) -> None:
+    """Delete a session's work; what it does from now on is not kept either."""
+    began = db.execute("SELECT parent, kind FROM session WHERE id = ?", (session,)).fetchone() or ("", "main")
+    _delete_work(db, session)
+    db.execute("DELETE FROM session WHERE id = ?", (session,))
+    db.execute(
+        "INSERT INTO session (id, client, project, folder, updated_at, prompts, calls, plan, parent, kind)"
+        " VALUES (?, '', '', '', ?, 0, 0, '[]', ?, ?)",
+        (session, sessions.FORGOTTEN, *began),
+    )
+    db.execute("DELETE FROM seen_file")  # so that an archive of its transcripts says that it was forgotten
+
+
+def _delete_work(db: apsw.Connection, session: str, *, keep_purged: bool = False) -> None:
+    """Delete a session's calls and compactions, with all names and places."""
+    calls_of = f"SELECT rowid FROM call WHERE session_id = ?{f' AND NOT {_FORGOTTEN_CALL}' * keep_purged}"
+    db.execute(f"DELETE FROM call_lexicon WHERE rowid IN ({calls_of})", (session,))
+    calls.drop_places(db, session)
+    for kind in KINDS.values():
+        if kind.forgotten_with == "session":
+            unless = kind.kept if keep_purged else "false"
+            db.execute(f"DELETE FROM {kind.table} WHERE session_id = ? AND NOT ({unless})", (session,))
+
+
+def hide_session(db: apsw.Connection, session: str, memories: Iterable[str], *, now: int) -> None:
+    """Hide a session's work and hooks. `memories`: the ids of documents that are hidden with it."""
+    about = (*_about(db, session, now), 0)
+    own = f"SELECT * FROM session WHERE id = ? AND updated_at <> {sessions.FORGOTTEN}"
+    _keep(db, about, "session", fetch_dicts(db, own, (session,)))
+    for table in _FORGOTTEN_WITH_SESSION:
+        _keep(db, about, table, fetch_dicts(db, f"SELECT * FROM {table} WHERE session_id = ?", (session,)))
+    _keep(db, about, "place", calls.places(db, session))
+    _keep(db, about, "edit", calls.edits(db, session))
+    _keep(db, about, "document", [{"id": identifier} for identifier in memories])
+    forget_session(db, session)
+    for table in OF_HOOKS:
+        db.execute(f"DELETE FROM {table} WHERE session_id = ?", (session,))
+
+
+def hide_call(db: apsw.Connection, session: str, number: int, *, now: int) -> None:
+    """Hide a call, and the names and places that only it has."""
+    about = (*_about(db, session, now), number)
+    for table, where in (("call", "number = ?2"), ("name", "first = ?2 AND last = ?2")):
+        query = f"SELECT * FROM {table} WHERE session_id = ?1 AND {where}"
+        _keep(db, about, table, fetch_dicts(db, query, (session, number)))
+    for table, rows in (("place", calls.places(db, session)), ("edit", calls.edits(db, session))):
+        _keep(db, about, table, [row for row in rows if row["number"] == number])
+    calls.forget(db, session, number)
+
+
+def bring_back(db: apsw.Connection, session: str, number: int = 0) -> list[str] | None:
+    """Put back a session, or one of its calls; returns the ids of the documents that were hidden with it.
+
+    None: nothing of it was kept.
+    """
+    query = "SELECT kind, value FROM forgotten WHERE session_id = ? AND number = ? AND value <> '{}' ORDER BY id"
+    rows: dict[str, list[dict[str, Any]]] = {}
+    for table, value in db.execute(query, (session, number)).fetchall():
+        rows.setdefault(str(table), []).append(json_text.loads(str(value)))
+    if not number:
+        db.execute("DELETE FROM session WHERE id = ? AND updated_at = ?", (session, sessions.FORGOTTEN))
+        db.execute("DELETE FROM seen_file")  # its transcripts are read again
+    elif rows:
+        db.execute(f"DELETE FROM call WHERE session_id = ? AND number = ? AND {_FORGOTTEN_CALL}", (session, number))
+    for table in ("session", *_FORGOTTEN_WITH_SESSION):
+        for row in rows.get(table, ()):
+            if table == "call":
+                del row["rowid"]
+            values = f"({', '.join(row)}) VALUES ({marks(row)})"
+            db.execute(f"INSERT OR IGNORE INTO {table} {values}", tuple(row.values()))
+            if table == "call" and db.changes() and row["outcome"] != calls.FORGOTTEN:
+                calls.index(db, row, db.last_insert_rowid())
+    seen = {(place["file"], place["name"]) for place in calls.places(db, session)}
+    places: list[Any] = [row for row in rows.get("place", ()) if (row["file"], row["name"]) not in seen]
+    edits: list[Any] = rows.get("edit", [])
+    calls.save_places(db, session, places, edits)
+    db.execute("DELETE FROM forgotten WHERE session_id = ? AND number = ?", (session, number))
+    return [str(row["id"]) for row in rows.get("document", ())] if rows else None
+
+
+def forgotten_session(db: apsw.Connection, given: str) -> str:
+    """The forgotten session with this id, or the only session whose id begins with it, "" for none."""
+    if sessions.is_forgotten(db, given):
+        return given
+    query = "SELECT id FROM session WHERE updated_at = ? AND id >= ? AND id < ? ORDER BY id LIMIT 11"
+    rows = db.execute(query, (sessions.FORGOTTEN, given, given + "\U0010ffff"))
+    return sessions.only_one(given, [str(row[0]) for row in rows])
+
+
+def has_kept(db: apsw.Connection, session: str) -> bool:
+    """Whether anything of a forgotten session was kept, which `bring_back` puts back."""
+    query = "SELECT count(*) FROM forgotten WHERE session_id = ? AND number = 0 AND value <> '{}'"
+    return bool(db.execute(query, (session,)).get)
+
+
+def hidden_calls(db: apsw.Connection, session: str) -> list[int]:
+    """The numbers of a session's calls that were forgotten by themselves."""
+    query = "SELECT DISTINCT number FROM forgotten WHERE session_id = ? AND number > 0"
+    return [int(number) for (number,) in db.execute(query, (session,))]
+
+
+def admit_again(db: apsw.Connection, session: str, source: str) -> None:
+    """Let the transcript `source` bring back what was purged from a session: it is read again from its beginning."""
+    for kind in (KINDS["toolCalls"], KINDS["summaries"]):
+        db.execute(f"DELETE FROM {kind.table} WHERE session_id = ? AND {kind.kept}", (session,))
+    db.execute("UPDATE session SET plan = '[]' WHERE id = ? AND plan = ?", (session, sessions.PURGED_PLAN))
+    db.execute("UPDATE transcript SET head = '' WHERE source = ?", (source,))
+
+
+def expire_hooks(db: apsw.Connection, before: int) -> None:
+    """Delete the hook calls and injected texts from before a time (ms), and those kept of sessions that ended then."""
+    for table in OF_HOOKS:
+        db.execute(f"DELETE FROM {table} WHERE at < ?", (before,))
+    db.execute(f"DELETE FROM forgotten WHERE at < ? AND kind IN ({marks(OF_HOOKS)})", (before, *OF_HOOKS))
+
+
+def _about(db: apsw.Connection, session: str, now: int) -> tuple[str, str, int]:
+    """The session's id, project and time."""
+    known = sessions.by_id(db, session)
+    return (session, known["project"], known["updated_at"]) if known else (session, "", now)
+
+
+def _keep(db: apsw.Connection, about: tuple[str, str, int, int], kind: str, rows: Iterable[Any]) -> None:
+    statement = "INSERT INTO forgotten (session_id, project, at, number, kind, value) VALUES (?, ?, ?, ?, ?, ?)"
+    db.executemany(statement, [(*about, kind, json_text.dumps(row)) for row in rows])
