@@ -10,7 +10,8 @@ from typing import Any, Literal, Union, get_args, get_origin
 import typer
 from typer.models import ArgumentInfo, ParameterInfo
 
-from cli.commands import HOT_COMMANDS, MODULES
+from cli.commands import MODULES
+from cli.hot_table import WORDS
 from cli.parser import Command, Parameter
 
 ABOUT = "Lets a coding agent keep what a context compaction throws away."
@@ -25,41 +26,60 @@ _USAGE_CODES = {
 """Error codes of wrong usage other than `WORD_INVALID_ARGS`."""
 
 
-def module_of(word: str) -> typer.Typer:
-    """The Typer app that declares the commands beginning with a word."""
-    app: typer.Typer = import_module(f"cli.commands.{MODULES[word]}").app
+def app_of(module: str) -> typer.Typer:
+    """The Typer app of a module in `cli/commands/`."""
+    app: typer.Typer = import_module(f"cli.commands.{module}").app
     return app
 
 
 def called(words: list[str] | tuple[str, ...]) -> Command | None:
     """The command that the first words call, or None."""
-    if not words or words[0] not in MODULES:
+    if not words:
         return None
     commands = declared(words[0])
     return commands.get(words[0]) or commands.get(" ".join(words[:2]))
 
 
+def declared(word: str) -> dict[str, Command]:
+    """The commands that begin with a word, by their path."""
+    if word not in WORDS:
+        return {}
+    module, _ = WORDS[word]
+    return {path: command for path, command in _commands_of(module).items() if path.split()[0] == word}
+
+
 def every_command() -> dict[str, Command]:
     """All commands by their path, in the order of the help."""
-    return {path: command for word in MODULES for path, command in declared(word).items()}
+    return {path: command for module in MODULES for path, command in _commands_of(module).items()}
 
 
 def every_group() -> dict[str, str]:
     """The help of all command groups."""
-    return {word: about for word in MODULES if (about := group_help(word))}
+    return {name: about for module in MODULES for name, about in _groups_of(module).items()}
 
 
 def group_help(word: str) -> str:
     """The help of a command group; "" if the word is not a group."""
-    groups = module_of(word).registered_groups if word in MODULES else []
-    apps = (group.typer_instance for group in groups if group.name == word)
-    return next((str(app.info.help) for app in apps if app is not None), "")
+    return _groups_of(WORDS[word][0]).get(word, "") if word in WORDS else ""
+
+
+def first_words() -> dict[str, tuple[str, str]]:
+    """The first words of all commands: the module that declares it, and its help. `hot_table.WORDS` is a copy."""
+    words: dict[str, tuple[str, str]] = {}
+    for module in MODULES:
+        single = {path: command.help for path, command in _commands_of(module).items() if " " not in path}
+        words |= {word: (module, about) for word, about in {**single, **_groups_of(module)}.items()}
+    return words
 
 
 @cache
-def declared(word: str) -> dict[str, Command]:
-    """The commands that begin with a word, by their path."""
-    return {command.path: command for command in _walk(module_of(word), "") if command.path.split()[0] == word}
+def _commands_of(module: str) -> dict[str, Command]:
+    return {command.path: command for command in _walk(app_of(module), "")}
+
+
+def _groups_of(module: str) -> dict[str, str]:
+    apps = {group.name: group.typer_instance for group in app_of(module).registered_groups}
+    return {str(name): str(app.info.help) for name, app in apps.items() if app is not None}
 
 
 def _walk(app: typer.Typer, group: str) -> Iterator[Command]:
@@ -68,10 +88,12 @@ def _walk(app: typer.Typer, group: str) -> Iterator[Command]:
         if function is not None:
             path = f"{group} {info.name}".strip()
             code = _USAGE_CODES.get(path, f"{path.split()[0].upper()}_INVALID_ARGS")
-            parameters = [_parameter(parameter) for parameter in inspect.signature(function).parameters.values()]
+            signature = inspect.signature(function)
+            parameters = [_parameter(parameter) for parameter in signature.parameters.values()]
             about = inspect.cleandoc(info.help or function.__doc__ or "")
+            is_hot = signature.return_annotation is None and path != "hook"  # `cli/start.py` runs that
             hot = f"cli.commands.{'recall_hot' if path == 'recall' else 'hot'}:{path.replace(' ', '_')}"
-            yield Command(path, hot if path in HOT_COMMANDS else function, parameters, code, help=about)
+            yield Command(path, hot if is_hot else function, parameters, code, help=about)
     for sub in app.registered_groups:
         if sub.typer_instance is not None:
             yield from _walk(sub.typer_instance, f"{group} {sub.name}".strip() if isinstance(sub.name, str) else group)

@@ -141,12 +141,12 @@ def runnable(text: str) -> str:
     word = own_command.word()
     if word == own_command.NAME:
         return text
-    from cli.commands import MODULES
+    from cli.hot_table import WORDS
 
     before, *parts = text.split(program)
     for part in parts:
         first = part.split(None, 1)[0].rstrip("`.,;:)?") if part.strip() else ""
-        is_command = (not before or before[-1] in " `(") and (first in MODULES or first.startswith("--"))
+        is_command = (not before or before[-1] in " `(") and (first in WORDS or first.startswith("--"))
         before += f"{word} {part}" if is_command else program + part
     return before
 

@@ -14,8 +14,8 @@ from typing import Any
 import typer
 from typer.main import get_command
 
-from cli.commands import MODULES
-from cli.declarations import ABOUT, called, declared, every_command, every_group, group_help, module_of
+from cli.declarations import ABOUT, app_of, called, declared, every_command, every_group, group_help
+from cli.hot_table import WORDS
 from cli.output import Answer, is_terminal, print_answer, report, step, write_out
 from cli.parser import HELP_FLAGS, Command, Parameter, canonical
 from core import VERSION
@@ -46,19 +46,25 @@ def print_help(words: list[str]) -> None:
     is_drawn = is_terminal()
     printed = io.StringIO()  # Typer does not handle a reader of stdout that goes away
     with nullcontext() if is_drawn else redirect_stdout(printed):
-        root = typer_command(*words[:1], rich=is_drawn)
+        root = typer_command(words[0] if words else "", rich=is_drawn)
         root.main(args=[*words, "--help"], prog_name="joelclaw", standalone_mode=False)
     write_out(printed.getvalue())
 
 
-def typer_command(*words: str, rich: bool = False) -> Any:
-    """Typer's command for the commands that begin with a word, or for all."""
+def typer_command(word: str, *, rich: bool = False) -> Any:
+    """Typer's command for the commands that begin with a word. For "", a command that only can print the list of all.
+
+    Typer takes as long as a bare start of Python for the parameters of all commands, which that list does not have.
+    """
     root = typer.Typer(
         help=ABOUT, epilog=_EPILOG, add_completion=False, context_settings={"help_option_names": [*HELP_FLAGS]},
         rich_markup_mode="rich" if rich else None,
     )  # fmt: skip
-    for app in dict.fromkeys(map(module_of, words or MODULES)):
-        root.add_typer(app)
+    if word:
+        root.add_typer(app_of(WORDS[word][0]))
+    else:
+        for name, (_, about) in WORDS.items():
+            root.command(name, help=about)(lambda: None)
     return get_command(root)
 
 
@@ -82,7 +88,7 @@ def report_unknown_command(words: Sequence[str], *, as_json: bool) -> int:
     paths = list(declared(group) if group else {**every_command(), **every_group()})
     near = get_close_matches(" ".join(words[:2]), paths, 1, 0.72) or get_close_matches(words[0], paths, 1, 0.72)
     of_a_group = [path for path in paths if path.endswith(f" {words[0]}")]
-    fix = f"use one of: {', '.join(declared(group) if group else MODULES)}; joelclaw --help says what each does"
+    fix = f"use one of: {', '.join(declared(group) if group else WORDS)}; joelclaw --help says what each does"
     if near or len(of_a_group) == 1:
         fix = f"did you mean `joelclaw {(near or of_a_group)[0]}`?"
     failure = usage("USAGE", f"there is no {kind} {typed[:60]!r}", fix)

@@ -7,8 +7,7 @@ A destination is a signal and its endpoint in the standard `OTEL_*` variables. T
 import os
 from collections.abc import Sequence
 from contextlib import closing, suppress
-from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 import apsw
@@ -25,8 +24,7 @@ if TYPE_CHECKING:
 DEFAULT_ENDPOINT = "http://localhost:4318"  # of the specification
 
 
-@dataclass(frozen=True)
-class Destination:
+class Destination(NamedTuple):
     """The endpoint of a signal. `shown` is the URL without password and query."""
 
     signal: str
@@ -39,8 +37,7 @@ class Destination:
         return words.fingerprint(f"{self.signal}\n{self.url}")
 
 
-@dataclass(frozen=True)
-class Cursor:
+class Cursor(NamedTuple):
     """How far events were exported to a destination. Times in ms since the epoch."""
 
     destination: str
@@ -177,9 +174,9 @@ def _send_to(db: apsw.Connection, cursor: Cursor, sender: "Sender") -> dict[str,
             changes |= {"error": "", "exported_at": now} if count else {}  # else none of the events is a span
         if error:
             changes |= {"failures": cursor.failures + 1, "error": error, "failed_at": now}
-        cursor = replace(cursor, **changes)
+        cursor = cursor._replace(**changes)
         with sqlite.transaction(db):
-            events.save_cursor(db, asdict(cursor))
+            events.save_cursor(db, cursor._asdict())
     sender.close()
     return {
         "signal": cursor.signal,

@@ -12,7 +12,6 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
 from functools import cached_property, partial
 from glob import escape, glob
 from heapq import nlargest
@@ -43,22 +42,23 @@ SUBJECTS = ("command", "store", "home", "switches", "settings", "model", "cluste
 LARGE_STORE_BYTES = 4_000_000  # reading every page takes as long as a bare start of Python
 
 
-@dataclass
 class Examination:
     """What the checks have learned: `facts` are printed by `status`, `clients` by `doctor`.
 
     `settings`, `db` and `switches` are None if they cannot be read, `db` also if nothing is stored yet.
     """
 
-    names: Sequence[str]  # of the clients to check; empty: those that are here or have hooks of ours
-    project: bool
-    reads_all: bool  # of the store, however large
-    findings: list[Finding] = field(default_factory=list)
-    facts: dict[str, Any] = field(default_factory=dict)
-    clients: dict[str, dict[str, Any]] = field(default_factory=dict)
     settings: config.Config | None = None
     db: apsw.Connection | None = None
     switches: "switches.Switches | None" = None
+
+    def __init__(self, names: Sequence[str], *, project: bool, reads_all: bool) -> None:
+        self.names = names  # of the clients to check; empty: those that are here or have hooks of ours
+        self.project = project
+        self.reads_all = reads_all  # of the store, however large
+        self.findings: list[Finding] = []
+        self.facts: dict[str, Any] = {}
+        self.clients: dict[str, dict[str, Any]] = {}
 
     @cached_property
     def calls(self) -> list[dict[str, Any]]:
@@ -73,9 +73,9 @@ def run(
 
     `reads_all`: read every page of the store even if it is large, which takes seconds.
     """
-    examination = _examine(names, project, reads_all)
+    examination = _examine(Examination(names, project=project, reads_all=reads_all))
     if fix and (done := _repair(examination)):
-        examination = _examine(names, project, reads_all)
+        examination = _examine(Examination(names, project=project, reads_all=reads_all))
         examination.findings += done
     findings = _sorted(examination.findings)
     severities = {"errors": "error", "warnings": "warning", "notes": "note", "fixed": "ok"}
@@ -85,7 +85,7 @@ def run(
     return {
         "healthy": not counts["errors"],
         **counts,
-        "findings": [asdict(finding) for finding in findings],
+        "findings": [finding._asdict() for finding in findings],
         "clients": examination.clients,
         "subjects": {name: places.get(name, {}) for name in SUBJECTS},
         "folder": os.getcwd(),
@@ -93,15 +93,14 @@ def run(
     }
 
 
-def _examine(names: Sequence[str], project: bool, reads_all: bool) -> Examination:
+def _examine(examination: Examination) -> Examination:
     """Run all checks without writing to the home."""
     files.is_read_only = True
     try:
-        examination = Examination(names, project, reads_all)
         for check, subject in CHECKS.items():
             _run_check(examination, subject, check)
         for client in clients.with_hooks():
-            if not names or client.name in names:
+            if not examination.names or client.name in examination.names:
                 _run_check(examination, client.name, partial(check_client, client=client))
         return examination
     finally:

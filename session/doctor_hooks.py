@@ -11,9 +11,8 @@ import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import apsw
 
@@ -35,8 +34,7 @@ FIXABLE = frozenset({"HOOK_COMMAND_GONE", "HOOK_FAILS", "HOOKS_REMOVED", "HOOKS_
 OUTCOMES = {"failed": "failed", "degraded": "did only part of its work", "late": "was late"}
 
 
-@dataclass(frozen=True)
-class Finding:
+class Finding(NamedTuple):
     """One finding. Scripts go by its `code`. `fix` is a command that runs as printed, or a sentence.
 
     error: something does not work. warning: something is or will be lost. ok: it was repaired.

@@ -9,7 +9,9 @@ import shutil
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+import clients
 from clients.content import as_object
+from core import files
 from core.errors import Failure
 from session import own_command
 from session.install.client_settings import Settings
@@ -275,6 +277,4 @@ def _hooks_of(group: Any) -> list[Any]:
 
 
 def _packaged(name: str) -> str:
-    from importlib import resources
-
-    return (resources.files("clients") / name).read_text(encoding="utf-8")
+    return files.read_file(os.path.join(os.path.dirname(clients.__file__), name)).decode()

@@ -64,7 +64,7 @@ class Plan:
         self._is_toml = path.endswith(".toml")
         self._entries = Entries(client, path, project=project)
         self._is_created = self.receipt.get("created") is True
-        self._is_unedited = self.receipt.get("fingerprint") == _fingerprint(self.before)
+        self._is_unedited = bool(self.receipt) and self.receipt.get("fingerprint") == _fingerprint(self.before)
 
     @property
     def changed(self) -> bool:

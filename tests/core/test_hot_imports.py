@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from conftest import PATIENCE_S, ROOT, clean_environment
 
-from cli.commands import HOT_COMMANDS
+from cli.hot_table import COMMANDS
 
 # The installed script, word for word, and then what was imported after the interpreter's own start.
 DRIVER = """
@@ -204,7 +204,7 @@ def test_a_hook_without_anything_to_archive_leaves_the_store_closed(tmp_path: Pa
 
 def test_every_hot_command_is_tested() -> None:
     tried = {" ".join(words[:length]) for words, _ in CALLS.values() for length in (1, 2)}
-    assert {"hook", *HOT_COMMANDS} <= tried
+    assert {"hook", *COMMANDS} <= tried
 
 
 def test_the_guard_notices_an_import(lived_in: Path) -> None:
