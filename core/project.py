@@ -280,7 +280,7 @@ def current_lines(folder: str, places: Sequence[Place], deadline: float) -> list
 def excerpt(line: str, name: str, max_chars: int) -> str:
     """A line of a file, cut to `max_chars` around a name; no longer than to the name if it may hold a secret."""
     from core.quoting import CUT
-    from core.redaction import may_hold_secret
+    from core.redaction.clues import may_hold_secret
 
     text = " ".join(line.split())
     at = max(text.find(name), 0)

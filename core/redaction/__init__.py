@@ -8,9 +8,8 @@ and values for all others), `prose` (sentences and logins), `structured` (fields
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 from core import TYPE_CHECKING
+from core.redaction.clues import ENCODED, NAME_PARTS, Clues, may_hold_secret
 
 if TYPE_CHECKING:
     import re
@@ -20,73 +19,11 @@ Span = tuple[int, int, str]
 """The start, end and kind of a secret."""
 MARK = "[redacted:"
 MAX_NAME_CHARS = 120
-MIN_TOKEN = 24  # characters below which no bare token is judged: more are hashes and identifiers than secrets
-_MAX_WORDS = 100_000  # that are remembered
-
-ANNOUNCING = ("pass", "pw", "secret", "token", "key", "auth", "credential")
-FOREIGN = tuple(
-    "senha contraseña contrasena wachtwoord hasło пароль 密码 密碼 口令 mdp パスワード 비밀번호 parola lösenord"
-    " adgangskode passord salasana heslo".split()
-)
-"""The word for "password" in other languages."""
-NAME_PARTS = (*ANNOUNCING, *FOREIGN, "kennwort", "sig", "_salt", "psk", "_pat")
-"""Every name that announces a secret contains one of these."""
-FORMS = {
-    "aws-access-key": "AKIA ASIA ABIA ACCA", "google-api-key": "AIza", "google-oauth": "ya29. GOCSPX- 1//0",
-    "github-token": "ghp_ gho_ ghu_ ghs_ ghr_ github_pat_",
-    "gitlab-token": "glpat- gldt- glrt- glcbt- glptt- glft- glimt- glagent- glsoat- gloas-",
-    "slack-token": "xoxa- xoxb- xoxe- xoxo- xoxp- xoxr- xoxs- xoxc- xoxd- xapp-", "slack-webhook": "hooks.slack.com/",
-    "stripe-key": "sk_live_ rk_live_ sk_test_ rk_test_ whsec_", "anthropic-key": "sk-ant-", "openai-key": "sk-",
-    "sendgrid-key": "SG.", "twilio-key": "SK", "api-key": "key-", "discord-webhook": "/api/webhooks/",
-    "teams-webhook": "/IncomingWebhook/", "zapier-webhook": "hooks.zapier.com/", "databricks-token": "dapi",
-    "token": "hf_ api_org_ npm_ rubygems_ dop_v1_ doo_v1_ dor_v1_ shpat_ shpca_ shppa_ shpss_ lin_api_ lin_oauth_"
-    " lin_wh_ secret_ ntn_ sbp_ gsk_ xai- pplx- r8_ glsa_ NRAK- AGE-SECRET-KEY-1 pul- hvs. hvb. hvr. pypi-Ag figd_"
-    " tvly- dckr_pat_ dckr_oat_ tskey- sq0atp- sq0csp- sb_secret_ ATATT3 ATCTT3 sntrys_ sntryu_ PMAK- xkeysib-"
-    " xsmtpsib- ops_eyJ fo1_ fm1r_ fm1a_ fm2_ glc_",
-    "password-hash": "$2a$ $2b$ $2y$ $apr1$ $1$ $5$ $6$ $y$", "jwt": "eyJ",
-}  # fmt: skip
-"""How the tokens of providers begin."""
-LOGINS = tuple("creds|credentials|login|log in|logged in|logging in|sign in|admin user| / | pass | pw ".split("|"))
-"""What announces a user's name with a password."""
-_ESCAPES = ("\x1b[", "\\u001b[", "\\x1b[", "\\033[")
 _INVISIBLE = (
     "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f"
     "\ufeff\uffa0\ufff9-\ufffb\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
 """The class of characters that hide a secret."""
-_ENCODED = {
-    "%3d": "=", "%3a": ":", "%26": "&", "%22": '"', "\\u003d": "=", "\\u003a": ":", "\\u0026": "&", "\\u0022": '"',
-    "&quot;": '"', "&#34;": '"', "&#x22;": '"', "&#39;": "'", "&#61;": "=", "&amp;": "&", "\uff1a": ":", "\uff1d": "=",
-}  # fmt: skip
-"""Signs that stand for others."""
-_PRINTABLE_HIDING = frozenset(map(chr, range(0xFE00, 0xFE0F))).union(
-    "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u3164\uffa0"
-)
-"""What hides a secret although `str.isprintable` accepts it."""
-_ANCHORS = frozenset(
-    # headers and statements, calls that take a password, commands
-    "cookie|bearer|basic|identified|-----BEGIN|:AA|@tcp(|:5432:"
-    "|mysqli|getConnection(|PDO(|jwt.sign(|createHmac("
-    "|sshpass|rdesktop|evil-winrm|netexec|nxc |useradd|usermod|mysql|mariadb|7z|sqlcmd|bcp |zip |ipmitool|mosquitto"
-    "|plink|pscp|xfreerdp|wlfreerdp|redis-cli|ldap|snmp|openssl|ssh-keygen|curl|http |https |smbclient|etcdctl|creds"
-    "|wpa_passphrase|rabbitmqctl|samba-tool|isakmp|psexec|::set-output|::save-state|::add-mask|<<<|cryptsetup|kinit"
-    "|assword|impacket-|securestring|keyvault|vault |sqlplus|rclone | TRUE | FALSE "
-    .split("|")
-).union(NAME_PARTS, " ".join(FORMS.values()).split(), _ESCAPES, _ENCODED, ["creds", "login"])  # fmt: skip
-"""Every text with a secret that no random token, no URL and no login shows contains one of these, or of `_PHRASES`."""
-_NO_DIGITS = dict.fromkeys(map(ord, "0123456789"))
-_BARE = {a: bare.lower() for a in _ANCHORS if (bare := a.translate(_NO_DIGITS)) != a}
-"""The anchors with digits, and each without them, in lower case."""
-_EXACT = frozenset(anchor for anchor in _ANCHORS.difference(_BARE) if anchor != anchor.lower())
-_FOLDED = _ANCHORS.difference(_BARE, _EXACT)
-_PHRASES = tuple(
-    "log in|logged in|logging in|sign in|admin user|recovery code|backup code|net use|op read |mc alias|sudo -s|env add"
-    .split("|")
-)  # fmt: skip
-BEFORE_PASSWORDS = (" / ", " -p", " -P", " -w", " -v", " /u", " //")
-"""What precedes a password that looks like one: a user's name, or an option of any program."""
-_PLAIN = frozenset("abcdefghijklmnopqrstuvwxyz ,.;()")
-"""Lines of nothing but plain words and a little punctuation announce no secret."""
 PRINTING = (
     "op read|op item get|op env|op inject|bw get|vault kv get|vault read|vault -field|keyring get|ansible-vault view"
     "|ansible-vault decrypt|aws-vault env|chamber env|chamber read|chamber export|doppler env|aws --with-decryption"
@@ -96,14 +33,11 @@ PRINTING = (
     "| acl bootstrap"
 ).split("|")
 """A program that prints a secret, nothing for any, and the words of its command."""
-_PRINTERS = (
-    *map(str.split, PRINTING),
-    *map(str.split, "base64 -|.netrc|random|creds|bearer|vault|chamber|doppler|config|berglas|whoami -t".split("|")),
-)
-"""The words of a command that prints a secret if no name of a secret is in it."""
+_PRINTERS: dict[str, list[list[str]]] = {}
+"""The words of each command that prints a secret although none is named in it, by the longest of them."""
+for _command in (*PRINTING, *"base64 -|.netrc|random|creds|bearer|berglas|whoami -t".split("|")):
+    _PRINTERS.setdefault(max(_command.split(), key=len), []).append(_command.split())
 _patterns: dict[str, re.Pattern[str]] = {}
-_harmless_words: set[str] = set()
-"""Words of earlier texts that announce nothing: a session repeats most of its words."""
 _clean_names = {""}
 """Short texts without a secret, such as the names in events, which a process checks several times."""
 
@@ -139,7 +73,13 @@ def redact_call(command: str, path: str, output: str) -> str:
 def prints_secret(command: str, path: str) -> bool:
     """Cheap pre-check: could this command, or this file, have printed a secret?"""
     call = f"{command}\n{path}".lower()
-    return any(map(call.__contains__, NAME_PARTS)) or any(all(map(call.__contains__, words)) for words in _PRINTERS)
+    if any(map(call.__contains__, NAME_PARTS)):
+        return True
+    return any(
+        all(map(call.__contains__, words))
+        for longest in filter(call.__contains__, _PRINTERS)
+        for words in _PRINTERS[longest]
+    )
 
 
 def redact_value(value: object, plain: Callable[[str], str] = lambda text: redact(text)[0]) -> object:
@@ -191,82 +131,6 @@ def places_of(text: str, parts: Iterable[str]) -> list[int]:
     return places
 
 
-class Clues:
-    """What announces a secret in a text."""
-
-    __slots__ = ("anchors", "is_hidden", "logins", "tokens")
-
-    def __init__(self, text: str) -> None:
-        words = set(text.split()) - _harmless_words
-        fresh, lower = f" {' '.join(words)} ", text.lower()
-        low = fresh.lower()
-        # Numbers make most words of an output differ.
-        shapes = f" {' '.join({*fresh.translate(_NO_DIGITS).split()})} "
-        folded = shapes.lower()
-        anchors = {*filter(shapes.__contains__, _EXACT), *filter(folded.__contains__, _FOLDED)}
-        anchors.update(a for a, bare in _BARE.items() if bare in folded and (a in fresh or a in low))
-        if "token" in anchors and "token" not in low.replace("tokens", ""):
-            anchors.remove("token")
-        numbered = [word for word in words if len(word) > 7 and any(map(str.isdigit, word))]
-        anchors.update(filter(lower.__contains__, _PHRASES))
-        if "://" in fresh and any("@" in word.partition("://")[2] for word in words):
-            anchors.add("://")
-        if any(len(word) >= 66 and "0x" in word for word in numbered):
-            anchors.add("0x")
-        for sign in filter(text.__contains__, BEFORE_PASSWORDS):
-            words_behind = (word for part in text.split(sign)[1:] for word in part[:60].split(" ")[:2])
-            if any(_may_be_password(word.strip("='\"")) for word in words_behind):
-                anchors.add(sign)
-        _remember(words.difference(numbered), anchors)
-        self.tokens = [word for word in numbered if len(word) >= MIN_TOKEN and word.lower() != word != word.upper()]
-        self.logins = {word for word in numbered if ":" in word[:-6] and _may_be_login(word)}
-        self.anchors = set() if _are_among_plain(lower, anchors) else anchors
-        announces = not self.anchors.isdisjoint(NAME_PARTS)
-        self.is_hidden = (
-            not self.anchors.isdisjoint(_ESCAPES)
-            or (announces and not self.anchors.isdisjoint(_ENCODED))
-            or (not text.isascii() and _has_invisible(text))
-        )
-
-    def __bool__(self) -> bool:
-        return bool(self.anchors or self.tokens or self.logins or self.is_hidden)
-
-
-def may_hold_secret(text: str) -> bool:
-    """Cheap pre-check: could this text contain a secret?"""
-    return bool(Clues(text))
-
-
-def _remember(words: set[str], anchors: set[str]) -> None:
-    """Remember the words, which have no digits, but for those that contain an anchor."""
-    if len(_harmless_words) > _MAX_WORDS:
-        _harmless_words.clear()
-    parts = [anchor.lower() for anchor in anchors]
-    _harmless_words.update(word for word in words if not any(map(f" {word.lower()} ".__contains__, parts)))
-
-
-def _are_among_plain(lower: str, anchors: set[str]) -> bool:
-    """Whether each line with an anchor is a sentence of plain words, and no setting of a netrc."""
-    if not _PLAIN.issuperset("".join(anchors)):
-        return False
-    lines = [*lower.split("\n"), ""]
-    return all(
-        _PLAIN.issuperset(line + below) and len(line.split()) > 2 and " login " not in f" {line}"
-        for line, below in pairwise(lines)
-        if any(map(f" {line} ".__contains__, anchors))
-    )
-
-
-def _may_be_login(word: str) -> bool:
-    """Whether a word may be a user with a password: `root:…`."""
-    value = word.partition(":")[2]
-    return _may_be_password(value) and "/" not in word and ":" not in value
-
-
-def _may_be_password(word: str) -> bool:
-    return len(word) >= 6 and any(map(str.isdigit, word)) and word.lower() != word.upper()
-
-
 def find_secrets(text: str) -> list[Span]:
     """The (start, end, kind) of each secret, in order and disjoint."""
     clues = Clues(text)
@@ -276,6 +140,13 @@ def find_secrets(text: str) -> list[Span]:
 
 
 def _find_plain(text: str, clues: Clues) -> list[Span]:
+    from core.redaction import tokens
+
+    spans = tokens.find_random(text, find_secrets) if clues.tokens else []
+    return [*_find_announced(text, clues), *spans] if clues.signs or clues.logins else spans
+
+
+def _find_announced(text: str, clues: Clues) -> list[Span]:
     from core.redaction import assignments, commands, prose, structured, tokens
 
     lower = text.lower()
@@ -283,24 +154,14 @@ def _find_plain(text: str, clues: Clues) -> list[Span]:
         lower = "".join(char.lower() if char.isascii() else char for char in text)
     if MARK in text:  # the kind in a mark is no name
         lower = compiled(r"(?<=\[redacted:)[a-z0-9-]+").sub(lambda kind: "." * len(kind.group()), lower)
-    assigned, others = assignments.find_names(text, lower, clues.anchors)
+    assigned, others = assignments.find_names(text, lower, clues.signs)
     return [
         *tokens.find_formed(text, clues),
-        *commands.find_in_commands(text, lower, clues.anchors),
+        *commands.find_in_commands(text, lower, clues.signs),
         *assignments.find_assigned(text, assigned),
         *prose.find_in_prose(text, lower, others, clues),
         *structured.find_structured(text, lower, sorted(assigned + others)),
-        *(tokens.find_random(text, find_secrets) if clues.tokens else ()),
     ]
-
-
-def _has_invisible(text: str) -> bool:
-    """Whether characters that do not show could hide a secret."""
-    signs = "".join(char for char in set(text) if not char.isascii())
-    if not signs.isprintable() or not _PRINTABLE_HIDING.isdisjoint(signs) or any(map("\U000e0000".__le__, signs)):
-        return True
-    # after an emoji, it selects its form
-    return "\ufe0f" in signs and any(before[-1:].isascii() for before in text.split("\ufe0f")[:-1])
 
 
 def _find_obfuscated(text: str) -> list[Span]:
@@ -309,13 +170,15 @@ def _find_obfuscated(text: str) -> list[Span]:
 
     colour = r"(?:\x1b|\\u001[bB]|\\x1[bB]|\\033)\[[0-9;:?]{0,40}[A-Za-z]"
     space = "[\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]"
-    pattern = compiled(f"(?i)({colour}|{space})|[{_INVISIBLE}]+|({'|'.join(map(escape, _ENCODED))})")
+    pattern = compiled(f"(?i)({colour}|{space})|[{_INVISIBLE}]+|({'|'.join(map(escape, ENCODED))})")
+    if not Clues(pattern.sub(lambda match: " " if match[1] else ENCODED[match[2].lower()] if match[2] else "", text)):
+        return []
     parts: list[str] = []
     places: list[int] = []  # of each character of the copy in the text
     done = 0
     for match in pattern.finditer(text):
         is_blank, sign = match.groups()
-        instead = " " if is_blank else _ENCODED[sign.lower()] if sign else ""
+        instead = " " if is_blank else ENCODED[sign.lower()] if sign else ""
         parts += (text[done : match.start()], instead)
         places += (*range(done, match.start()), *[match.start()] * len(instead))
         done = match.end()

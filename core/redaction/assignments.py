@@ -5,7 +5,8 @@ Judges names and values for the other finders too. Each name costs a bounded loo
 
 from __future__ import annotations
 
-from core.redaction import FOREIGN, NAME_PARTS, Span, compiled, places_of
+from core.redaction import Span, compiled, places_of
+from core.redaction.clues import FOREIGN, NAME_PARTS
 from core.redaction.tokens import DIGITS, SIGNS, is_made_up, is_placeholder, is_prose, is_strong, is_technical
 
 MAX_JUDGED = 256  # characters of a value that are judged
@@ -93,15 +94,15 @@ def label(kind: str) -> str:
     return "password" if kind in LOOSE else "api-key" if kind in ("key", "query") else kind
 
 
-def find_names(text: str, lower: str, anchors: set[str]) -> tuple[list[Name], list[Name]]:
+def find_names(text: str, lower: str, signs: set[str]) -> tuple[list[Name], list[Name]]:
     """The names of secrets that an assignment may follow, and those that a sentence or a field may follow.
 
-    At most 48 characters of a name on each side of a keyword are read. `anchors`: the keywords in the text.
+    At most 48 characters of a name on each side of a keyword are read. `signs`: the keywords in the text.
     """
     assigned: dict[int, Name] = {}
     others: set[Name] = set()
     families: dict[str, str] = {}
-    for keyword in anchors.intersection(NAME_PARTS):
+    for keyword in signs.intersection(NAME_PARTS):
         for at in places_of(lower, [keyword]):
             ahead = text[at + len(keyword) : at + len(keyword) + 48]
             end = at + len(keyword) + len(ahead) - len(ahead.lstrip(NAME_CHARS))

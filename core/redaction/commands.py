@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from core import TYPE_CHECKING, shell_command
 from core.names import is_file
-from core.redaction import ANNOUNCING, BEFORE_PASSWORDS, PRINTING, Span, compiled
+from core.redaction import PRINTING, Span, compiled
 from core.redaction.assignments import family, is_described
+from core.redaction.clues import ANNOUNCING, BEFORE_PASSWORDS
 from core.redaction.tokens import DIGITS, is_made_up, is_placeholder
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ _PROGRAMS = (
      rf"-(?:(?=\w*b)\w*n\w*|\w*b\w*[ \t]+(?:-\w+[ \t]+)*[^\s-]\S*)[ \t]+\S+[ \t]+{_VALUE}"),
     ("rabbitmqctl|samba-tool", "",
      rf"(?:add_user|change_password|user (?:create|add|setpassword))[ \t]+\S{{1,64}}[ \t]+{_VALUE}"),
-    ("radius-server|snmp-server|isakmp", "",
+    ("radius-server|snmp-server|isakmp", "key|community",
      rf"(?:key|community) (?:\d )?(?=\S*[\d!#$%&*+@]|\S+ address){_VALUE}"),
     ("vault ", "", r"(?:login|unseal)[ \t]+(?![A-Za-z]+(?:\s|$))([\w.+/-]{16,}=*)(?![^\s\"'`])"),
     ("rclone ", "", rf"obscure[ \t]+{_VALUE}"),
@@ -71,7 +72,7 @@ _OPTION = rf"(?<=\s)(?:-([pP])[ =]?|-[wv] |/u(?:ser)?:\S+ |//\S+ ){_VALUE}"
 _PATTERNS = (
     # a script of Expect, a workflow of GitHub
     ("password", "assword", r"assword[^\n]{0,40}[\s;}]{1,9}send (?:-- )?[\"{]([^\"{}\n$]{3,80}?)\\{1,2}[rn]"),
-    ("secret", "::add-mask|::s",
+    ("secret", "::add-mask|::set-output|::save-state",
      rf"::(?:add-mask|(?:set-output|save-state) name={_NAME.replace('secret', 'secret|pw')})::([^\s\"'`$]{{4,1024}})"),
     ("password", "securestring", r"(?i)ConvertTo-SecureString +(?:-String +)?[\"']([^\"'$\n]{3,200})[\"']"),
     # what a command is given instead of a file
@@ -86,7 +87,7 @@ _PATTERNS = (
      r"|(?:(?:sudo|ssh|chroot|docker|podman|kubectl)[ \t](?:[^\n|;&]{0,80}?[ \t])?)?[\"']?(?:/[a-z/]*bin/)?"
      r"(?:[a-z]{0,4}passwd|cryptsetup|kinit)(?![\w./-]))"),
     # what is set in a store of secrets
-    ("secret", "secret set|secret put|secret create|secrets set|secrets put|secrets create|kv p",
+    ("secret", "secret set|secret put|secret create|secrets set|secrets put|secrets create|kv put|kv patch",
      r"(?:secrets? (?:set|put|create)|kv (?:put|patch))[ \t](?:(?:\\\n|[^\n]){0,400}?[ \t])??"
      rf"(?<![\w.=-])(?!(?:user(?:name)?|host|port|ttl)=)[A-Za-z_][\w.-]{{0,63}}=(?![\"']?\[){_VALUE}"),
     # what a command prints on the line below
@@ -98,26 +99,29 @@ _PATTERNS = (
 """(kind, alternatives that the text must contain, pattern): what commands take or print."""
 
 
-def find_in_commands(text: str, lower: str, anchors: set[str]) -> list[Span]:
+def find_in_commands(text: str, lower: str, signs: set[str]) -> list[Span]:
     """The (start, end, kind) of each secret that a command takes or prints."""
     arguments = (
         r"\\{0,3}[\"']?,?(?:[^\n|;&'\"()\\]|\\\n|\\{1,3}[\"'A-Za-mo-qsu-z]|'[^'\n]{0,200}'|\"[^\"\n]{0,200}\"){0,300}?"
         r"\\{0,3}[\"']?(?<=[\s\"'])"
     )
     spans: list[Span] = []
+    announced = [sign.strip() for sign in signs]
     for programs, needed, secret in _PROGRAMS:
-        if any(map(lower.__contains__, needed.split("|"))):
+        may_match = any(map(f"{programs}|{needed}".__contains__, announced))
+        if may_match and any(map(lower.__contains__, needed.split("|"))):
             needs = rf"(?=[^\n]{{0,400}}?(?i:{needed}))" if needed else ""
             for program in filter(text.__contains__, programs.split("|")):
                 begins = rf"{program}(?:(?<![^\s/;|&($`\"'=]{program})|(?<=\\n{program}))"
                 rule = compiled(rf"{begins}{needs}[\w.-]{{0,20}}(?:(?<= )|(?=[\s\"'\\])){arguments}{secret}")
                 for match in rule.finditer(text):
                     _add(match, "password", spans)
-    for match in compiled(_OPTION).finditer(text) if not anchors.isdisjoint(BEFORE_PASSWORDS[1:]) else ():
+    for match in compiled(_OPTION).finditer(text) if not signs.isdisjoint(BEFORE_PASSWORDS[1:]) else ():
         if _looks_like_password(match):
             _add(match, "password", spans)
-    for kind, signs, pattern in _PATTERNS:
-        for match in compiled(pattern).finditer(text) if any(map(lower.__contains__, signs.split("|"))) else ():
+    for kind, needed, pattern in _PATTERNS:
+        may_match = any(map(needed.__contains__, announced)) and any(map(lower.__contains__, needed.split("|")))
+        for match in compiled(pattern).finditer(text) if may_match else ():
             _add(match, kind, spans)
     return spans
 

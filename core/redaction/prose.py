@@ -6,15 +6,16 @@ A name of a secret is followed word by word, a dozen words at most, so that the 
 from __future__ import annotations
 
 from core import TYPE_CHECKING
-from core.redaction import ANNOUNCING, FOREIGN, LOGINS, MARK, Span, compiled, places_of
+from core.redaction import MARK, Span, compiled, places_of
 from core.redaction.assignments import LOOSE, Name, is_described, label, value_below
+from core.redaction.clues import ANNOUNCING, FOREIGN, LOGINS
 from core.redaction.tokens import DIGITS, SIGNS, is_made_up, is_placeholder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from re import Match
 
-    from core.redaction import Clues
+    from core.redaction.clues import Clues
 
 MAX_REACH = 220  # characters after a name that are read
 NOTHING = (0, 0)
@@ -42,7 +43,7 @@ def find_in_prose(text: str, lower: str, names: list[Name], clues: Clues) -> lis
     signs = (" it to ", "it's ", "it’s ", "one is ", "one was ")
     if any(map(lower.__contains__, signs)) and any(map(lower.__contains__, topics)):
         spans += _find_said_of_it(text, lower)
-    places = places_of(lower, [*clues.anchors.intersection(LOGINS), " pass ", " pw ", " password "])
+    places = places_of(lower, [*clues.signs.intersection(LOGINS), " pass ", " pw ", " password "])
     if clues.logins:
         places += [match.start() for match in compiled(r"\S+").finditer(text) if match.group() in clues.logins]
     return spans + _find_logins(text, lower, sorted(places)) if places else spans

@@ -12,12 +12,13 @@ from __future__ import annotations
 import sys
 
 from core import TYPE_CHECKING
-from core.redaction import FORMS, MIN_TOKEN, Span, compiled
+from core.redaction import Span, compiled
+from core.redaction.clues import FORMS, MIN_TOKEN
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from core.redaction import Clues
+    from core.redaction.clues import Clues
 
     Find = Callable[[str], list[Span]]
     """Finds secrets of every kind: a token that is base64 of a text is judged by what the text contains."""
@@ -109,12 +110,12 @@ def find_formed(text: str, clues: Clues) -> list[Span]:
     """The (start, end, kind) of each secret known by its form."""
     spans: list[Span] = []
     for kind, beginnings in FORMS.items():
-        for beginning in clues.anchors.intersection(beginnings.split()):
+        for beginning in clues.signs.intersection(beginnings.split()):
             spans += find_matches(text, kind, _at_boundary(beginning) + _REST.get(kind, _ANY_REST))
     for kind, anchors, pattern in _SHAPES:
-        if not clues.anchors.isdisjoint(anchors.split("|")):
+        if not clues.signs.isdisjoint(anchors.split("|")):
             spans += find_matches(text, kind, pattern)
-    is_header = "cookie" in clues.anchors or ("auth" in clues.anchors and "authorization" in text.lower())
+    is_header = "cookie" in clues.signs or ("auth" in clues.signs and "authorization" in text.lower())
     return spans + _find_pairs(text) if is_header else spans
 
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from core import TYPE_CHECKING, words
 from core.quoting import clip
-from core.redaction import NAME_PARTS, redact, redact_call
+from core.redaction import redact, redact_call
+from core.redaction.clues import NAME_PARTS
 from core.words import clean
 
 if TYPE_CHECKING:

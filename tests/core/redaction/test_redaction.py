@@ -11,7 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from secret_samples import POSITIVE, Sample, fill, vanishes
 
-from core.redaction import FOREIGN, may_hold_secret, redact, redact_value
+from core.redaction import redact, redact_value
+from core.redaction.clues import FOREIGN, may_hold_secret
 
 
 def leaves(secret: str, text: str) -> bool:
