@@ -91,7 +91,7 @@ class Replay:
         self.before = (0, 0)
         """The hooks and the injections before it."""
         self.is_extension = client.extension
-        self.is_silent = not client.reports_compactions
+        self.is_silent = client.compaction_sign == "usage"
         self.writes_late = session.client == "claude"
         self.names: dict[Kind, str] = dict(_EXTENSION_NAMES)
         if not self.is_extension:

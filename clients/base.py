@@ -60,6 +60,8 @@ WINDOWS = (
     ("claude", 200_000), ("gemini", 1_048_576), ("gpt-5", 272_000), ("codex", 272_000), ("gpt-4.1", 1_047_576),
     ("gpt-4o", 128_000), ("o4-mini", 200_000), ("o3", 200_000), ("deepseek", 128_000),
 )  # fmt: skip
+ANSWERED_KINDS = ("start", "after_compaction", "prompt", "tool", "failure")
+"""The kinds of events at which a text reaches the model (measured; docs/hooks.md)."""
 # The events that clients with hooks of Claude Code's form share.
 SHARED_EVENTS: Mapping[str, Kind] = {
     "SessionStart": "start", "UserPromptSubmit": "prompt", "PostToolUse": "tool", "Stop": "turn",
@@ -74,11 +76,10 @@ class Client:
     title = ""  # as its makers write it
     events: Mapping[str, Kind] = {}  # its hook events, and their kind here
     extension = False  # our own extension runs in it
-    reports_compactions = True  # by an event or a line of its transcript; otherwise only the context shrinks
+    # Shows that a compaction is over: an event, a line of its transcript without an event, or only its smaller usage.
+    compaction_sign: Literal["event", "line", "usage"] = "event"
     empty_answer = ""  # what a hook without an answer prints
-    logs_compactions = False  # no event follows a compaction, but a line of its transcript records it
     shows_notices = False  # it shows a notice of ours to its user
-    forgets_texts = False  # a text of ours lasts for one turn, and only a prompt's hook can give it
     takes_summary = False  # it accepts a summary of ours for a compaction, and can cancel a compaction for us
 
     # its files
@@ -162,10 +163,13 @@ class Client:
             given = content.as_object(payload.get("tool_input"))
             event["files"] = self.written_files(text_field(payload, "tool_name"), given)
 
+    def texts_to_give(self, event: HookEvent, texts: list[Text], given: dict[str, str]) -> list[Text]:  # noqa: ARG002
+        """The texts to give with an event: the new ones. `given` belongs to the session, for clients that forget."""
+        return texts
+
     def answer(self, event: HookEvent, texts: Sequence[Text]) -> str:
         """What a hook prints to give the model these texts; "" if there are none or the event cannot reach it."""
-        # measured; docs/hooks.md
-        if not texts or event["kind"] not in ("start", "after_compaction", "prompt", "tool", "failure"):
+        if not texts or event["kind"] not in ANSWERED_KINDS:
             return ""
         from core import json_text
 

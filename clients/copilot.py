@@ -30,7 +30,7 @@ class Copilot(Client):
     hook_timeout = 5  # seconds
     transcripts = ("session-state/events.jsonl",)
     events = SHARED_EVENTS
-    logs_compactions = True
+    compaction_sign = "line"
     session_file = "event log"
     said_marks = (b'"user.message"', b'"assistant.message"', b'"tool.execution_', b'"session.compaction_complete"')
     context_marks = (b'"session.usage_record"', b'"session.compaction_complete"')

@@ -56,7 +56,7 @@ class Gemini(Client):
     shows_bare_lines = True
     shell_tools = ("run_shell_command",)
     path_keys = ("file_path", "absolute_path")
-    reports_compactions = False
+    compaction_sign = "usage"
     shows_notices = True
     window = 1_048_576
 

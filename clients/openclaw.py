@@ -16,7 +16,7 @@ from core import TYPE_CHECKING
 if TYPE_CHECKING:
     from typing import Any
 
-    from clients.base import CompactionSettings, HookEvent
+    from clients.base import CompactionSettings, HookEvent, Text
 
 
 class OpenClaw(Pi):
@@ -31,7 +31,6 @@ class OpenClaw(Pi):
     session_file = "database"
     shell_tools = ("exec",)
     shows_notices = False
-    forgets_texts = True
     takes_summary = False
     compact_command = "openclaw sessions compact {key}"  # seen to work with 2026.9.6; it needs a running gateway
 
@@ -48,6 +47,18 @@ class OpenClaw(Pi):
         event = super().read(payload, name)
         event["transcript"] += f"#{event['session']}" if event["transcript"] else ""
         return event
+
+    def texts_to_give(self, event: HookEvent, texts: list[Text], given: dict[str, str]) -> list[Text]:
+        """At a prompt all texts that still hold, else none: a text lasts for one turn, and only a prompt can bring it.
+
+        A text replaces the one of its kind in `given`; a recovery note replaces them all.
+        """
+        if any(text["customType"].endswith("-recovery") for text in texts):
+            given.clear()
+        given.update({text["customType"]: text["content"] for text in texts})
+        if event["kind"] != "prompt":
+            return []
+        return [{"customType": kind, "content": text} for kind, text in given.items()]
 
     def wrote(self, line: dict[str, Any]) -> bool:
         """Whether a line is a header of OpenClaw, or has what it adds to pi's entries."""

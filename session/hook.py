@@ -1,18 +1,22 @@
-"""One hook call, from the payload on stdin to the answer on stdout.
+"""One hook call, from the payload on stdin to the answer on stdout. `cli/start.py` calls these in turn, and prints.
 
-    parse the payload → take the session's lock → load the state → record the event → save → archive the new entries
-    → run the reactions that are due → claim the answer → save → store the queued writes → print
+    begin    start the deadline, load the settings
+    answer   payload → event → take the session's lock, load the state → `_handle` → claim the answer → save the state
+    close    store what was queued, start background jobs
 
-A deadline (`hook.deadline_ms`) runs at the same time: if the answer is not claimed when it ends, it prints the empty
-answer and ends the process with status 0. The answer is claimed before the second save, so that the deadline drops no
-text that the state marks as given. Hot path.
+`_handle` is what happens to an event. What is special about a client has a function of its own, named in it.
+
+The deadline (`hook.deadline_ms`) is a second thread, `_watch`. Whichever thread claims the answer first prints it:
+`_watch` prints the empty answer, and ends the process with status 0. Between the claim and the printing, the state is
+written and events are spooled. Nothing there waits for the store or another process, so that no text is lost that the
+state has as given. Hot path.
 """
 
 from __future__ import annotations
 
 import os
 import time
-from _thread import allocate_lock, start_new_thread
+from _thread import RLock, start_new_thread
 
 import clients
 from core import TYPE_CHECKING, background, clock, config, files, json_text, project
@@ -20,11 +24,11 @@ from core.errors import Failure
 from otel import log
 from session import reactions
 from session.record import STATE_KINDS, TURN_KINDS, leave_out_abandoned, record, usage_of
-from session.session import Session, fault_boundary
+from session.session import Session
 from session.state import stored_id
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
     from typing import Any
 
     import apsw
@@ -52,29 +56,19 @@ class Hook:
         self._config = config.Config({})
         self.ignored_variables: list[tuple[str, str]] = []
         """The place and name of each variable of the environment that this hook does not obey."""
-        self._deadline: Deadline | None = None
+        self._answering = RLock()
+        """Held by the thread that prints the answer, from its claim to the end of the process."""
         self._event: HookEvent | None = None
         self._session: Session | None = None
         """None if this call must not store anything of a session; see `_session_of`."""
         self._usage: ContextUsage | None = None
         """The context usage as it was reported."""
-        self._texts: list[Text] = []
         self._archived_bytes = 0
-        self._is_claimed = False
 
     def begin(self) -> None:
         """Start the deadline and load the settings; the defaults apply if they cannot be read."""
-        self._deadline = Deadline(self._seconds(), self._give_up)
+        start_new_thread(self._watch, ())  # importing `threading` costs 1 ms
         self._load_settings(files.current_folder())
-        self._deadline.seconds = self._seconds()
-
-    def _load_settings(self, folder: str) -> None:
-        """Load the settings of a hook that may run with the environment of the project in `folder`."""
-        self.ignored_variables += [(config.HOOK_ENVIRONMENT, name) for name in config.distrust_environment(folder)]
-        try:
-            self._config = config.load()
-        except Failure as failure:
-            log.spool([self._own_event("hook.config_invalid", "warn", {}, error=failure.message)])
 
     def answer(self, data: bytes) -> str:
         """The text to print for a payload. It is claimed, so it must be printed."""
@@ -89,38 +83,41 @@ class Hook:
             self.claim()
             return client.answer(event, [])
         with session:
-            self._texts = self._handle(event, session)
-            self.claim()  # before the state says that the texts were given
-            session.save()
-            session.spool([self._completed(session)])
-        return client.answer(event, self._texts)
+            texts = _cancel_compaction(event, session) or self._handle(event, session)
+            answer = client.answer(event, texts)
+            session.queue_event(self._completed(session, texts))
+            self.claim()
+            session.save_state()
+        return answer
 
     def claim(self) -> None:
-        """Claim the answer for this thread. It does not return if the deadline has printed the empty answer."""
-        if not self._is_claimed and self._deadline is not None and not self._deadline.claim():
-            time.sleep(60)  # far longer than the watcher needs to end the process
-        self._is_claimed = True
+        """Claim the answer for this thread. It does not return if `_watch` has claimed it."""
+        self._answering.acquire()
 
     def empty(self) -> str:
         """The client's answer without a text."""
         return clients.by_name(self._agent).empty_answer
 
     def close(self) -> None:
-        """Store the events if a recall needs them, or if many wait and the client does not; start background jobs."""
+        """Store what was queued, and the events if that is due; start the background jobs that are due."""
         session, event = self._session, self._event
-        if session is not None and event is not None:
-            may_store = log.is_spool_long() and not _client_waits(event, session)
-            if session.must_store_events or may_store:
-                session.store_events()
-        if self._deadline is not None:
-            self._deadline.stop()
-        if session is not None:
-            background.start_due(self._config)
+        if session is None or event is None:
+            return
+        is_complete = not session.faults
+        session.store_queued()
+        if is_complete and session.faults:
+            log.spool([self._completed(session, [])])
+        # A recall needs the event of a note to find its session. Other events wait until there are many.
+        if session.must_store_events or (log.is_spool_long() and not _client_waits(event, session)):
+            session.store_events()
+        background.start_due(self._config)
 
     def record_failure(self, error: BaseException) -> None:
         """Record an exception as an event."""
         message = f"{error.code}: {error.message}" if isinstance(error, Failure) else f"{type(error).__name__}: {error}"
         log.spool([self._own_event("hook.failed", "error", {}, error=message)])
+
+    # The steps of an answer
 
     def _session_of(self, event: HookEvent) -> Session | None:
         """The session of an event; None if the event names no session, is ignored, or if the session is off."""
@@ -135,87 +132,96 @@ class Hook:
         return None if session.is_off(event["cwd"], event["parent"]) else session
 
     def _handle(self, event: HookEvent, session: Session) -> list[Text]:
-        """Record an event, archive, and run the reactions; returns the texts."""
-        client, kind = clients.by_name(session.agent), event["kind"]
-        if kind == "before_compaction" and client.takes_summary:  # pi may compact twice in a row
-            from session import compaction
-
-            if texts := compaction.cancel(event, session):
-                return texts
-        was_compacted = False
-        if kind in TURN_KINDS:
-            session.usage = self._usage = _usage(event, session)
-            was_compacted = _record_unreported_compaction(event, session)  # Gemini CLI
+        """Record an event, archive what is new, and react; returns the texts for the agent."""
+        session.usage = self._usage = _usage(event, session)
+        texts = _record_missed_compaction(event, session)
         record(event, session)
-        session.save()
-        self._archive(event, session)
-        # Copilot CLI: no event, but a new line of the transcript says that a compaction is over.
-        if client.logs_compactions and any(row.kind == "compaction" for row in session.entries):
-            record({**event, "kind": "after_compaction"}, session)
-        texts = reactions.run_due(event, session)
-        if was_compacted or kind in ("before_compaction", "before_branch"):
-            texts += _texts_at_compaction(event, session)
-        return _in_every_turn(event, session, texts) if client.forgets_texts else texts  # OpenClaw
+        session.save_state()
+        session.entries = self._archive(event, session)
+        _record_logged_compaction(event, session)
+        texts += reactions.run_due(event, session)
+        return clients.by_name(session.agent).texts_to_give(event, texts, session.state.given_texts)
 
-    def _archive(self, event: HookEvent, session: Session) -> None:
-        """Archive the new messages and calls: those in the payload, else those in the transcript."""
+    def _archive(self, event: HookEvent, session: Session) -> Sequence[Entry]:
+        """Archive the new messages and calls, those in the payload, else those in the transcript; returns them."""
         cwd, items = event["cwd"] or session.state.cwd, event["items"]
         if session.before is None and not session.is_excluded(cwd) and project.repository_of(cwd):
             from core.store import folders
 
             session.store.write("folder", lambda db: folders.note(db, cwd), None)
-        if items or _must_read_transcript(event, session):
-            session.entries = session.store.write("archive", lambda db: self._ingest(db, event, session), items)
+        if not (items or _must_read_transcript(event, session)):
+            return ()
+        return session.store.write("archive", lambda db: self._ingest(db, event, session), items)
 
     def _ingest(self, db: apsw.Connection, event: HookEvent, session: Session) -> Sequence[Entry]:
         """Archive what an event brings; returns the new entries."""
         from core.store import sessions
         from memory.archive import Limits, Origin, ingest
 
-        client, items = clients.by_name(session.agent), event["items"]
+        client, items, path = clients.by_name(session.agent), event["items"], event["transcript"]
         asked = event["messages"][-1:] if event["kind"] == "prompt" else ()  # earlier ones may be from when it was off
         cwd = event["cwd"] or session.state.cwd
         origin = Origin(session.agent, session.id, cwd, now=session.now, vectors=session.store.has_vectors)
         if session.is_excluded(cwd):
-            ingest.pass_over(db, event["transcript"], items, origin)
+            ingest.pass_over(db, path, items, origin)
             return ()
         if items:
             if ingest.ingest_entries(db, items, origin).is_rewound:
                 leave_out_abandoned(session, db, asked)
             return items
         # An event that the client waits for reads only a piece of a long transcript; the next event goes on there.
-        deadline = self._began + 0.6 * self._seconds()
-        limits = Limits(deadline=deadline, is_short=_client_waits(event, session))
-        ingested = ingest.ingest_file(db, event["transcript"], origin, limits)
+        limits = Limits(deadline=self._began + 0.6 * self._seconds(), is_short=_client_waits(event, session))
+        ingested = ingest.ingest_file(db, path, origin, limits)
         if event["kind"] in TURN_KINDS:
-            position = sessions.transcript_position(db, ingest.source_of(event["transcript"]))
+            position = sessions.transcript_position(db, ingest.source_of(path))
             session.state.archived_to = position[0] if position else 0
         if ingested.is_rewound:
             leave_out_abandoned(session, db, asked)
         self._archived_bytes = ingested.bytes
-        if event["kind"] in ("turn", "end"):
-            for path in client.side_transcripts(event["transcript"]):
-                name = os.path.splitext(os.path.basename(path))[0]
-                side = Origin(session.agent, name, cwd, now=session.now, vectors=origin.vectors)
-                ingest.ingest_file(db, path, side, limits)
+        for side in client.side_transcripts(path) if event["kind"] in ("turn", "end") else ():
+            name = os.path.splitext(os.path.basename(side))[0]
+            of_side = Origin(session.agent, name, cwd, now=session.now, vectors=origin.vectors)
+            ingest.ingest_file(db, side, of_side, limits)
         return ingested.entries
+
+    # The settings and the deadline
+
+    def _load_settings(self, folder: str) -> None:
+        """Load the settings of a hook that may run with the environment of the project in `folder`."""
+        self.ignored_variables += [(config.HOOK_ENVIRONMENT, name) for name in config.distrust_environment(folder)]
+        try:
+            self._config = config.load()
+        except Failure as failure:
+            log.spool([self._own_event("hook.config_invalid", "warn", {}, error=failure.message)])
 
     def _seconds(self) -> float:
         return self._config.get_float("hook.deadline_ms") / 1000
 
+    def _watch(self) -> None:
+        """At the deadline, give up unless the answer is claimed; a moment later, end the process in any case."""
+        while (left := self._began + self._seconds() - time.monotonic()) > 0:
+            time.sleep(min(left, 0.05))  # the settings, which are loaded meanwhile, may set another deadline
+        if self._answering.acquire(blocking=False):
+            start_new_thread(self._give_up, ())  # it may hang, too
+        # On a slow machine the deadline is set later; then printing and storing take longer, too. A store may be busy.
+        time.sleep(max(0.3, 0.15 * self._seconds()) + log.BUSY_MS / 1000)
+        os._exit(0)
+
     def _give_up(self) -> None:
-        """The deadline has passed: print the empty answer, then record that as an event."""
+        """Print the empty answer, record that as an event, and end the process."""
         try:
             if text := self.empty():
                 os.write(1, text.encode() + b"\n")
-        except OSError:
-            pass
-        error = f"no answer within {self._seconds():g} s"
-        log.spool([self._own_event("hook.timeout", "error", {}, error=error)])
+            error = f"no answer within {self._seconds():g} s"
+            log.spool([self._own_event("hook.timeout", "error", {}, error=error)])
+        finally:
+            os._exit(0)
 
-    def _completed(self, session: Session) -> Event:
-        chars = sum(len(text["content"]) for text in self._texts)
-        about: dict[str, Any] = {"injected": [text["customType"] for text in self._texts], "contentChars": chars}
+    # The event about this call
+
+    def _completed(self, session: Session, texts: Sequence[Text]) -> Event:
+        chars = sum(len(text["content"]) for text in texts)
+        about: dict[str, Any] = {"injected": [text["customType"] for text in texts], "contentChars": chars}
         about |= {"archivedBytes": self._archived_bytes} if self._archived_bytes else {}
         if not session.faults:
             return self._own_event("hook.completed", "debug", about)
@@ -224,7 +230,6 @@ class Hook:
         return self._own_event("hook.degraded", "warn", {**about, "step": first["step"]}, error=error)
 
     def _own_event(self, action: str, level: str, more: dict[str, Any], error: str = "") -> Event:
-        """An event about this call."""
         event, role = self._event, os.environ.get("JOELCLAW_ROLE") or "interactive"
         record_of_call = log.new_event(
             action, source=role, component="hook", level=level, success=not error, error=error or None,
@@ -240,53 +245,6 @@ class Hook:
         return record_of_call
 
 
-class Deadline:
-    """Runs `give_up` and ends the process with status 0 unless the answer is claimed within `seconds`.
-
-    An answer that was claimed in time gets a moment to be printed. The watcher is a bare thread, because importing
-    `threading` costs 1 ms.
-    """
-
-    __slots__ = ("_answered", "_began", "_give_up", "_stopped", "seconds")
-
-    def __init__(self, seconds: float, give_up: Callable[[], None]) -> None:
-        self.seconds = seconds
-        """The watcher reads it repeatedly: it starts with the default and gets the value of the settings later."""
-        self._began = time.monotonic()
-        self._give_up = give_up
-        self._answered = allocate_lock()
-        self._stopped = allocate_lock()
-        self._stopped.acquire()
-        start_new_thread(self._watch, ())
-
-    def claim(self) -> bool:
-        """Whether the caller may print its answer: only once, and not after the deadline."""
-        return self._answered.acquire(False)
-
-    def stop(self) -> None:
-        """The work is done: end the watcher."""
-        self._stopped.release()
-
-    def _watch(self) -> None:
-        while (left := self._began + self.seconds - time.monotonic()) > 0:
-            if self._stopped.acquire(timeout=min(left, 0.05)):
-                return
-        # On a slow machine the deadline is set later; then printing and storing take longer, too. A store may be busy.
-        grace = max(0.3, 0.15 * self.seconds) + log.BUSY_MS / 1000
-        if self.claim():
-            start_new_thread(self._end_after, (grace,))
-            try:
-                self._give_up()
-            finally:
-                os._exit(0)
-        self._end_after(grace)
-
-    def _end_after(self, seconds: float) -> None:
-        """End the process after `seconds`, unless its work is done by then."""
-        if not self._stopped.acquire(timeout=seconds):
-            os._exit(0)
-
-
 def _payload(data: bytes) -> dict[str, Any]:
     try:
         payload = json_text.loads(data.decode("utf-8", "replace").removeprefix("\ufeff"))
@@ -297,40 +255,10 @@ def _payload(data: bytes) -> dict[str, Any]:
     return payload
 
 
-def _client_waits(event: HookEvent, session: Session) -> bool:
-    """Whether the client waits for this hook, because it may give it a text at such an event."""
-    if event["kind"] == "before_compaction":
-        return clients.by_name(session.agent).takes_summary or session.config.get_bool("compaction.notify_on_start")
-    return event["kind"] not in ("turn", "end")
-
-
-def _must_read_transcript(event: HookEvent, session: Session) -> bool:
-    """Whether the transcript may have lines that cannot wait; otherwise the store need not be opened.
-
-    At a prompt, lines without a message wait for the end of the turn; after a tool all lines do, unless they may record
-    a compaction. In an excluded folder, lines that name their folder wait until the agent works outside of it.
-    """
-    client, path, end = clients.by_name(session.agent), event["transcript"], session.state.archived_to
-    is_excluded = session.is_excluded(event["cwd"])
-    is_there = os.path.isfile(path) or os.path.isfile(path.rpartition("#")[0])  # the latter: a database (OpenClaw)
-    if not is_there or (is_excluded and client.folder_mark):
-        return False
-    waits_after_tool = event["kind"] == "tool" and client.reports_compactions and not client.logs_compactions
-    if is_excluded or not (event["kind"] == "prompt" or waits_after_tool):
-        return True
-    from core.store.sources import open_source
-
-    most, marks = (WAITING_BYTES, ()) if waits_after_tool else (UNSAID_BYTES, client.said_marks)
-    try:
-        with open_source(path) as source:
-            size = source.size() - end
-            return not 0 <= size < most or any(mark in source.read(size, end) for mark in marks)
-    except Exception:  # the archive reports that
-        return True
-
-
-def _usage(event: HookEvent, session: Session) -> ContextUsage:
-    """The context usage that the event reports, else the usage in the transcript."""
+def _usage(event: HookEvent, session: Session) -> ContextUsage | None:
+    """At an event of a turn, the context usage that it reports, else the usage in the transcript."""
+    if event["kind"] not in TURN_KINDS:
+        return None
     usage, client = usage_of(event), clients.by_name(session.agent)
     if usage["tokens"] and not usage["window"]:
         event["window"] = client.context_window((event["model"],), usage["tokens"], session.config)
@@ -342,15 +270,71 @@ def _usage(event: HookEvent, session: Session) -> ContextUsage:
     return compaction.context_usage(event["transcript"], session.agent, model=event["model"], config=session.config)
 
 
-def _record_unreported_compaction(event: HookEvent, session: Session) -> bool:
-    """Record a compaction if the context has shrunk, since Gemini CLI reports none; returns whether it has.
+def _must_read_transcript(event: HookEvent, session: Session) -> bool:
+    """Whether new lines of the transcript must be read now; otherwise the store need not be opened.
+
+        event    client                             they wait until
+        tool     an event reports its compactions   there are 256 KB of them
+        prompt   any                                there are 16 KB of them, or a message among them
+        other    any                                no longer
+
+    In an excluded folder, lines that name their folder wait until the agent works elsewhere; others are passed over.
+    """
+    client, kind, path = clients.by_name(session.agent), event["kind"], event["transcript"]
+    if not (os.path.isfile(path) or os.path.isfile(path.rpartition("#")[0])):  # the latter: a database (OpenClaw)
+        return False
+    if session.is_excluded(event["cwd"]):
+        return not client.folder_mark
+    if kind == "tool" and client.compaction_sign == "event":
+        return _has_grown(path, session.state.archived_to, WAITING_BYTES)
+    if kind == "prompt":
+        return _has_grown(path, session.state.archived_to, UNSAID_BYTES, client.said_marks)
+    return True
+
+
+def _has_grown(path: str, begin: int, enough: int, marks: Sequence[bytes] = ()) -> bool:
+    """Whether a transcript has `enough` bytes after `begin`, or one of the marks among them, or was replaced."""
+    from core.store.sources import open_source
+
+    try:
+        with open_source(path) as source:
+            size = source.size() - begin
+            if not 0 <= size < enough:
+                return True
+            new = source.read(size, begin) if marks else b""
+    except Exception:  # the archive reports that
+        return True
+    return any(mark in new for mark in marks)
+
+
+def _client_waits(event: HookEvent, session: Session) -> bool:
+    """Whether the client waits for this hook, because it may give it a text at such an event."""
+    if event["kind"] == "before_compaction":
+        return clients.by_name(session.agent).takes_summary or session.config.get_bool("compaction.notify_on_start")
+    return event["kind"] not in ("turn", "end")
+
+
+# What is special about a client
+
+
+def _cancel_compaction(event: HookEvent, session: Session) -> list[Text]:
+    """pi may compact twice in a row: the texts that cancel the second compaction, which is not recorded."""
+    if event["kind"] != "before_compaction" or not clients.by_name(session.agent).takes_summary:
+        return []
+    from session import compaction
+
+    return compaction.cancel(event, session)
+
+
+def _record_missed_compaction(event: HookEvent, session: Session) -> list[Text]:
+    """Gemini CLI reports no compaction: record one if the context has shrunk; returns the texts for it.
 
     At a prompt or a tool, the two events that were missed are recorded now. After other events no note can be given:
     they keep the old usage, so that the next prompt still sees the difference.
     """
     before, usage = session.before, session.usage
-    if before is None or usage is None or clients.by_name(session.agent).reports_compactions:
-        return False
+    if before is None or usage is None or clients.by_name(session.agent).compaction_sign != "usage":
+        return []
     tokens, is_reported = usage["tokens"], usage["source"] == "usage"
     # A prompt and its answer change a context by less than 40 %.
     has_shrunk = is_reported and tokens and before.context_tokens and tokens < 0.6 * before.context_tokens
@@ -358,36 +342,17 @@ def _record_unreported_compaction(event: HookEvent, session: Session) -> bool:
         session.usage = None  # the reported usage is that after the compaction
         missed: HookEvent = {**event, "kind": "before_compaction", "messages": [*event["messages"]]}
         record(missed, session)
-        reactions.run_due(missed, session)
+        texts = reactions.run_due(missed, session)
         record({**event, "kind": "after_compaction"}, session)
         session.usage = usage
-        return True
+        return texts
     if has_shrunk or not is_reported:
         session.usage = {**usage, "tokens": None}
-    return False
+    return []
 
 
-def _texts_at_compaction(event: HookEvent, session: Session) -> list[Text]:
-    """What we give at a compaction: our summary, if the client takes it, and the notice that it begins."""
-    from session import compaction
-
-    texts: list[Text] = []
-    with fault_boundary(session.store, "summary"):
-        texts += compaction.offer_summary(event, session)
-    if event["kind"] != "before_branch":
-        with fault_boundary(session.store, "notify"):
-            texts += compaction.announce(session.agent, session.config)
-    return texts
-
-
-def _in_every_turn(event: HookEvent, session: Session, texts: list[Text]) -> list[Text]:
-    """The texts for a client that forgets them after a turn: at a prompt all that still hold, else none.
-
-    A text replaces the one of its kind; a recovery note replaces them all.
-    """
-    state = session.state
-    known = {} if any(text["customType"].endswith("-recovery") for text in texts) else state.given_texts
-    state.given_texts = {**known, **{text["customType"]: text["content"] for text in texts}}
-    if event["kind"] != "prompt":
-        return []
-    return [{"customType": kind, "content": text} for kind, text in state.given_texts.items()]
+def _record_logged_compaction(event: HookEvent, session: Session) -> None:
+    """Copilot CLI: no event says that a compaction is over, but a new line of its transcript does."""
+    is_logged = clients.by_name(session.agent).compaction_sign == "line"
+    if is_logged and any(entry.kind == "compaction" for entry in session.entries):
+        record({**event, "kind": "after_compaction"}, session)

@@ -232,7 +232,7 @@ def transcript_facts(path: str, agent: str) -> tuple[str, int | None]:
     from core.store import sources
 
     client = clients.by_name(agent)
-    if not client.session_file or not client.reports_compactions or not sources.existing(path):
+    if not client.session_file or client.compaction_sign == "usage" or not sources.existing(path):
         return "", None
     folder, compactions, offset = "", 0, 0
     try:

@@ -4,7 +4,7 @@
         record(event, session)                        # session.record
         session.save()
         ...                                           # reactions change session.state
-        session.save()                                # also spools the events and runs the writes that were queued
+        session.save()                                # the state, the queued events, the queued writes
 
 A fault of the store does not stop a session: hooks fail open, so faults are collected in `session.faults`. Hot path.
 """
@@ -66,7 +66,8 @@ class Session:
         role: the session's role, "" to keep the role in its state.
         agent: the client, as in `clients.NAMES`, "" if it is unknown.
         wait_s: seconds to wait for another process that holds the lock; then Failure STATE_BUSY.
-        creates_state: whether a state file may be begun. Otherwise, a session without a state file is not locked.
+        creates_state: whether a state file may be begun. Otherwise, a session without a state file is neither locked
+            nor saved.
     """
 
     def __init__(
@@ -133,19 +134,26 @@ class Session:
             lock.__exit__(kind, error, trace)
 
     def save(self) -> None:
-        """Write the state if it changed; then store the queued events and writes."""
-        if not self.state.equals(self._saved) or (self.must_save and self.before is None):
+        """Save the state; then store what was queued."""
+        self.save_state()
+        self.store_queued()
+
+    def save_state(self) -> None:
+        """Write the state if it changed and is locked, and spool the queued events. This waits for no other process."""
+        has_changed = not self.state.equals(self._saved) or (self.must_save and self.before is None)
+        if has_changed and self._lock is not None:
             states.write_state(self.state.without_texts() if self.is_excluded(self.state.cwd) else self.state)
             self._saved, self.must_save = self.state.copy(), False
-        events, self._events = self._events, []
-        self.spool(events)
+        if log.spool(self._events):
+            self._events = []
+
+    def store_queued(self) -> None:
+        """Run the queued writes, each once, and store the events that found the spool full."""
         writes, self._writes = self._writes, []
         for step, write in writes:
             self.store.write(step, write, None)
-
-    def spool(self, events: Sequence[Event]) -> None:
-        """Spool events now; store them if the spool is full."""
-        if not log.spool(events):
+        events, self._events = self._events, []
+        if events:
             log.store_spooled(events, self.store.db)
 
     def completed(self, command: str, began: float) -> Event:
@@ -160,11 +168,11 @@ class Session:
         return event
 
     def queue_event(self, event: Event) -> None:
-        """Keep an event until the next save."""
+        """Keep an event until the state is saved."""
         self._events.append(event)
 
     def queue_write(self, step: str, write: Callable[[apsw.Connection], object]) -> None:
-        """Keep a write to the store, which must not happen twice, until the next save."""
+        """Keep a write to the store, which must not happen twice, until the state is saved."""
         self._writes.append((step, write))
 
     def event(

@@ -219,14 +219,14 @@ def _streams() -> Iterator[None]:
 @contextlib.contextmanager
 def _module_state() -> Iterator[None]:
     """Reset what our modules keep until the end of a process, and switch off the deadline, which would end ours."""
-    from session.hook import Deadline
+    from session.hook import Hook
 
-    watch, connections = Deadline._watch, {id(db) for db in apsw.connections()}
-    Deadline._watch = lambda _: None  # type: ignore[method-assign]
+    watch, connections = Hook._watch, {id(db) for db in apsw.connections()}
+    Hook._watch = lambda _: None  # type: ignore[method-assign]
     try:
         yield
     finally:
-        Deadline._watch = watch  # type: ignore[method-assign]
+        Hook._watch = watch  # type: ignore[method-assign]
         for db in apsw.connections():
             if id(db) not in connections and db.filename:  # those in memory are tokenizers that a module keeps
                 with contextlib.suppress(apsw.Error):

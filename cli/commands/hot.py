@@ -6,8 +6,6 @@ They are `memory write`, `otel emit` and `knowledge search`; and `checkpoint sav
 
 from __future__ import annotations
 
-import time
-
 from cli.input import parse_object, read_json, read_text, required_session
 from cli.output import Answer, FramedText, quoted, step, tell, template, wrong_usage
 from core import TYPE_CHECKING, clock, config, files
@@ -243,7 +241,7 @@ def inject_recovery(options: Mapping[str, Any]) -> Answer:
 def inject_memory(options: Mapping[str, Any]) -> Answer:
     """`joelclaw inject memory`: relevant memories, when a session starts."""
     query, project = (options["query"] or "").strip(), options["project"] or ""
-    return _inject("startup", options, "start", {}, query=query, project=project)
+    return _inject("startup", options, "start", {}, command="memory", query=query, project=project)
 
 
 def inject_refresh(options: Mapping[str, Any]) -> Answer:
@@ -264,29 +262,13 @@ def _inject(name: str, options: Mapping[str, Any], kind: Kind, fields: dict[str,
     """Run one reaction to an event with these fields. The result has its text, or the reason why there is none."""
     from core.quoting import cost, shown
     from session import reactions
-    from session.record import own_event, record, usage_of
-    from session.session import Session, errors_of
+    from session.record import own_event
+    from session.session import errors_of
 
-    began = time.monotonic()
-    event = own_event(kind, **fields)
     session_id = required_session(options["session"])
-    session = Session(session_id, config.load(), role=options["role"] or "", creates_state=name != "recovery")
-    reaction = reactions.Reaction(reactions.OFF)
-    if not session.is_off(event["cwd"]):
-        with session:
-            session.usage = usage_of(event)
-            if name == "recovery":
-                record(event, session)
-                session.save()
-            elif name == "refresh" and event["messages"]:
-                session.state.last_message_at = session.now
-            reaction = reactions.run(name, event, session, **more)
-            session.save()
-            if session.before is not None or reaction.texts:  # nothing is written about an unknown session
-                command = "memory" if name == "startup" else name
-                session.spool([session.completed(f"inject {command}", began)])
-        if session.must_store_events:
-            session.store_events()
+    event = own_event(kind, session=session_id, **fields)
+    more = {"command": name, **more}
+    reaction, session = reactions.inject(name, event, config.load(), role=options["role"] or "", **more)
     content = "\n\n".join(text["content"] for text in reaction.texts)
     result: dict[str, Any] = {
         "injected": bool(reaction.texts), "reason": reaction.reason,

@@ -17,6 +17,7 @@ from clients import content
 from clients.base import NOTICE
 from core import TYPE_CHECKING
 from core.store.sources import open_source
+from session.record import IDLE_RUN
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,7 +33,7 @@ MAX_BYTES = 4 * 1024 * 1024  # read of a transcript, from its end
 
 def cancel(event: HookEvent, session: Session) -> list[Text]:
     """Cancel a second compaction if nothing was said since the first, and record that; [] for any other."""
-    if not (clients.by_name(session.agent).takes_summary and is_just_compacted(event, session.agent)):
+    if not is_just_compacted(event, session.agent):
         return []
     from clients.extension import CANCEL
 
@@ -64,13 +65,10 @@ def is_just_compacted(event: HookEvent, agent: str) -> bool:
     return False
 
 
-def offer_summary(event: HookEvent, session: Session) -> list[Text]:
+def offer_summary(event: HookEvent, config: Config) -> list[Text]:
     """How long (ms) the extension may wait for a summary of ours; [] if the client has to write the summary itself."""
-    config = session.config
-    if config.get_str("compaction.summary") != "joelclaw" or not clients.by_name(session.agent).takes_summary:
-        return []
     has_model = bool(config.get_str("model.command").strip())
-    if event["instructions"].strip() and not has_model:
+    if config.get_str("compaction.summary") != "joelclaw" or (event["instructions"].strip() and not has_model):
         return []
     from clients.extension import SUMMARY
 
@@ -81,9 +79,7 @@ def offer_summary(event: HookEvent, session: Session) -> list[Text]:
 
 def announce(agent: str, config: Config) -> list[Text]:
     """Announce a compaction, unless `idle run` started it. Returns the notice if the client shows it."""
-    from session.record import IDLE_RUN
-
-    if not config.get_bool("compaction.notify_on_start") or os.environ.get(IDLE_RUN):
+    if os.environ.get(IDLE_RUN):
         return []
     if clients.by_name(agent).shows_notices:
         text = notice_text(config)

@@ -1,8 +1,9 @@
 """What an event sets off, once it is recorded. Hot path.
 
 A reaction is a function `react(event, session) -> Reaction`, here or in a module of its own, that runs under the
-session's lock. It may recall, change `session.state`, queue events, and return texts for the agent. To add a
-reaction, write it, add it to `_FUNCTIONS`, and yield its name in `due`.
+session's lock. It may recall, change `session.state`, queue events, and return texts for the agent. If it fails, its
+changes of the state are dropped, so that a text stays due. To add a reaction, write it, add it to `_FUNCTIONS`, and
+yield its name in `due`.
 """
 
 from __future__ import annotations
@@ -11,9 +12,10 @@ import os
 import time
 
 import clients
+from clients.base import ANSWERED_KINDS
 from core import TYPE_CHECKING
-from session.record import IDLE_RUN
-from session.session import fault_boundary
+from session.record import IDLE_RUN, record, usage_of
+from session.session import Session, fault_boundary
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
     from clients.base import HookEvent, Text
     from core.config import Config
     from session.observe_job import Trigger
-    from session.session import Session
+    from session.state import SessionState
 
 ALREADY = "already-injected"
 FAILED = "failed"
@@ -40,7 +42,9 @@ _FUNCTIONS = {  # module and function of each reaction
     "failure": ("reactions", "give_known_fix"),
     "feedback": ("reactions", "judge_memories"),
     "idle": ("reactions", "set_idle_timer"),
+    "notify": ("reactions", "announce_compaction"),
     "observe": ("reactions", "observe"),
+    "offer": ("reactions", "offer_summary"),
     "project": ("reactions.memories", "at_edit"),
     "recovery": ("reactions.recovery", "react"),
     "refresh": ("reactions.refresh", "react"),
@@ -48,7 +52,6 @@ _FUNCTIONS = {  # module and function of each reaction
     "summary": ("reactions", "store_summary"),
     "task": ("reactions.task", "react"),
 }
-_REACHES_MODEL = ("start", "prompt", "tool", "after_compaction")
 
 
 class Reaction:
@@ -80,13 +83,10 @@ def due(event: HookEvent, session: Session) -> Iterator[str]:
         yield "feedback"
     if kind == "summary":
         yield "summary"
-    owes_note = kind == "after_compaction" or (kind in _REACHES_MODEL and state.note_owed)
-    if owes_note:
+    if _needs_note(event, state):
         yield "recovery"
     if kind == "start":
         yield "startup"
-        if event["source"] == "compact" and not owes_note:  # Qwen Code: the process that got the note has ended
-            yield "recovery"
     if kind in ("prompt", "tool"):
         if event["files"]:
             yield "project"
@@ -97,17 +97,28 @@ def due(event: HookEvent, session: Session) -> Iterator[str]:
     plan = session.plan
     if plan is not None and (plan.must_recall or plan.must_write or plan.entered or kind == "before_compaction"):
         yield "task"
+    yield from _due_before_compaction(event, session)
+    if kind == "turn" and event["source"] != "background" and session.config.get_int("compaction.idle_trigger_minutes"):
+        yield "idle"
+    if kind in ("before_compaction", "end") and session.config.get_str("model.command"):
+        yield "observe"
+
+
+def _due_before_compaction(event: HookEvent, session: Session) -> Iterator[str]:
+    kind = event["kind"]
     if kind == "before_compaction":
         yield "daily_log"
-    yield from _due_for_later(event, session.config)
+    if kind in ("before_compaction", "before_branch") and clients.by_name(session.agent).takes_summary:
+        yield "offer"
+    if kind == "before_compaction" and session.config.get_bool("compaction.notify_on_start"):
+        yield "notify"
 
 
-def _due_for_later(event: HookEvent, config: Config) -> Iterator[str]:
+def _needs_note(event: HookEvent, state: SessionState) -> bool:
+    """Whether the context was compacted, or this process goes on with a compacted session (Qwen Code: `compact`)."""
     kind = event["kind"]
-    if kind == "turn" and event["source"] != "background" and config.get_int("compaction.idle_trigger_minutes"):
-        yield "idle"
-    if kind in ("before_compaction", "end") and config.get_str("model.command"):
-        yield "observe"
+    is_owed = state.note_owed and kind in ANSWERED_KINDS
+    return is_owed or kind == "after_compaction" or (kind == "start" and event["source"] == "compact")
 
 
 def _may_refresh(event: HookEvent, session: Session) -> bool:
@@ -118,15 +129,42 @@ def _may_refresh(event: HookEvent, session: Session) -> bool:
 
 
 def run(name: str, event: HookEvent, session: Session, **options: Any) -> Reaction:
-    """Run a reaction; a fault is added to the session's, under the reaction's name."""
+    """Run a reaction. If it fails, the state is set back, and the session has a fault under the reaction's name."""
     session.reaction_began = time.monotonic()
+    state = session.state.copy()
     with fault_boundary(session.store, name):
         module, function = _FUNCTIONS[name]
         # Without a name in `fromlist` that the module has, Python would return the package.
         react = getattr(__import__(f"session.{module}", fromlist=["__name__"]), function)
         reaction: Reaction = react(event, session, **options)
         return reaction
+    session.state = state
     return Reaction(FAILED)
+
+
+def inject(
+    name: str, event: HookEvent, config: Config, *, role: str, command: str, **options: Any
+) -> tuple[Reaction, Session]:
+    """Run one reaction for a command, `inject …`; returns what came of it, and the session."""
+    began = time.monotonic()
+    session = Session(event["session"], config, role=role, creates_state=name != "recovery")
+    if session.is_off(event["cwd"]):
+        return Reaction(OFF), session
+    with session:
+        session.usage = usage_of(event)
+        if name == "recovery":
+            record(event, session)
+            session.save()
+        elif name == "refresh" and event["messages"]:
+            session.state.last_message_at = session.now
+        reaction = run(name, event, session, **options)
+        session.save()
+        if session.before is not None or reaction.texts:  # nothing is written about an unknown session
+            session.queue_event(session.completed(f"inject {command}", began))
+            session.save()
+    if session.must_store_events:
+        session.store_events()
+    return reaction, session
 
 
 def judge_memories(event: HookEvent, session: Session) -> Reaction:
@@ -158,6 +196,20 @@ def store_summary(event: HookEvent, session: Session) -> Reaction:
 
     session.store.write("summary", write, None)
     return Reaction()
+
+
+def offer_summary(event: HookEvent, session: Session) -> Reaction:
+    """Offer the client a summary of ours."""
+    from session import compaction
+
+    return Reaction(texts=compaction.offer_summary(event, session.config))
+
+
+def announce_compaction(event: HookEvent, session: Session) -> Reaction:  # noqa: ARG001  # as every reaction
+    """Announce that a compaction begins."""
+    from session import compaction
+
+    return Reaction(texts=compaction.announce(session.agent, session.config))
 
 
 def set_idle_timer(event: HookEvent, session: Session) -> Reaction:

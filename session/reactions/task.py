@@ -76,7 +76,9 @@ def save_checkpoint(event: HookEvent, config: Config, *, role: str = "") -> dict
         if event["kind"] == "before_compaction":
             run("daily_log", event, session)
         session.save()
-        session.spool([session.completed(f"checkpoint {'save' if event['kind'] == 'turn' else 'flush'}", began)])
+        command = f"checkpoint {'save' if event['kind'] == 'turn' else 'flush'}"
+        session.queue_event(session.completed(command, began))
+        session.save()
     return _result(session, done.about, began)
 
 

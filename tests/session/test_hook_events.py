@@ -15,7 +15,7 @@ from core.store import sqlite
 from otel import log
 from otel.log import new_event
 from session.hook import Hook
-from session.reactions import recovery, refresh
+from session.reactions import injection, recovery, refresh
 from session.session import Session
 from session.state import read_state
 
@@ -41,6 +41,10 @@ def hook(event: str, **more: Any) -> list[str]:
     call._config = config.load()
     answer = call.answer(json.dumps({"session_id": "s1", "cwd": "/srv/tides", **more}).encode())
     return [message["customType"] for message in json.loads(answer)["messages"]]
+
+
+def broken(*_: object, **__: object) -> None:
+    raise RuntimeError("no text today")
 
 
 def test_nothing_is_done_for_a_state_that_cannot_be_locked(run: Run, home: Path) -> None:
@@ -80,17 +84,45 @@ def test_a_note_lost_to_the_deadline_is_given_at_the_next_prompt(home: Path, mon
 
 
 @pytest.mark.usefixtures("here")
-def test_a_note_that_fails_is_given_at_the_next_prompt(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("step", [(recovery, "_compose"), (Session, "injected_event")], ids=["note", "its event"])
+@pytest.mark.parametrize("again", ["prompt", "session_start"])
+def test_a_note_that_fails_is_given_once_at_the_next_event(
+    home: Path, monkeypatch: pytest.MonkeyPatch, step: tuple[Any, str], again: str
+) -> None:
     hook("prompt", prompt=TASK, percent=70)
-
-    def broken(*_: object) -> None:
-        raise RuntimeError("no note today")
-
     with monkeypatch.context() as patched:
-        patched.setattr(recovery, "_compose", broken)
+        patched.setattr(*step, broken)
         assert hook("after_compaction") == []
-    assert state(home)["noteOwed"] is True
-    assert hook("prompt", prompt="go on please", percent=20) == ["compaction-recovery"]
+    assert (state(home)["noteOwed"], state(home)["lastInjectionAt"]) == (True, None)
+    assert hook(again, prompt="go on please", percent=20, source="compact") == ["compaction-recovery"]
+
+
+@pytest.mark.usefixtures("here")
+def test_a_text_is_printed_even_if_a_queued_write_ends_the_process(
+    run: Run, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run("memory", "write", MEMORY, env=NOW)
+    opencode_hook(run, "session_start", 0)
+    (home / "sessions" / "o.json").write_text(json.dumps({**state(home, "o"), "noteOwed": True, "messages": []}))
+
+    def ends(*_: object) -> None:
+        raise SystemExit
+
+    monkeypatch.setattr(injection, "move_priorities", ends)
+    assert state(home, "o")["pendingFeedback"] != []
+    used = {"id": "1", "role": "assistant", "text": MEMORY, "at": NOW_MS}
+    texts = opencode_hook(run, "prompt", 1, prompt=TIDES, entries=[used])
+    assert [text["customType"] for text in texts] == ["compaction-recovery"]
+    assert (state(home, "o")["noteOwed"], state(home, "o")["pendingFeedback"]) == (False, [])
+    (failed,) = run("otel", "search", "hook.failed", "--hours", "9999").result["events"]
+    assert failed["error"].startswith("SystemExit")
+
+
+def test_a_session_that_may_not_begin_a_state_is_not_saved(here: Path) -> None:
+    with Session("s1", config.load(), creates_state=False) as session:
+        session.state.task = TASK
+        session.save()
+    assert not (here / "sessions").exists()
 
 
 @pytest.mark.usefixtures("here")
@@ -116,9 +148,6 @@ def test_an_event_without_information_creates_no_file(home: Path) -> None:
 def test_a_failing_reaction_is_named(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     run("memory", "write", MEMORY, env=NOW)
     run("checkpoint", "save", "--session", "s1", "-m", TASK, env=NOW)
-
-    def broken(*_: object, **__: object) -> None:
-        raise RuntimeError("no text today")
 
     monkeypatch.setattr(refresh, "_changed", broken)
     result = run("inject", "refresh", "--session", "s1", "--percent", "60", env=NOW).result
