@@ -54,10 +54,3 @@ def test_a_view_shows_the_result(used_home: Path, tmp_path: Path, words: str, ex
     assert shown.err == "" and not text.startswith("{")
     for part in expected:
         assert part in " ".join(text.split()), text
-
-
-def test_doctor_shows_that_there_is_no_store(tmp_path: Path) -> None:
-    shown = on_terminal(
-        tmp_path / "new", "doctor", "--client", "pi", env={**FAIL_LOUDLY, "HOME": str(tmp_path)}, columns=200
-    )
-    assert "store none yet" in " ".join(without_style(shown.out).split())

@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import Any
 
-import apsw
 import pytest
 from conftest import NOW, NOW_MS, Run
 
@@ -50,10 +49,6 @@ def test_numbers_are_never_used_twice(home: Path) -> None:
 LIMIT = 12
 
 
-def times(db: apsw.Connection) -> list[int]:
-    return [row[0] for row in db.execute("SELECT timestamp FROM event ORDER BY timestamp")]
-
-
 def test_thirteenth_within_a_minute_is_noise(run: Run) -> None:
     def emit(second: float, *more: str) -> dict[str, object]:
         env = {"JOELCLAW_NOW_MS": str(NOW_MS + int(second * 1000))}
@@ -94,21 +89,3 @@ def test_important_events_are_never_limited() -> None:
         for what, about in table.items():
             events = [new_event(**{"level": "debug", "now": NOW_MS, **about}) for _ in range(LIMIT + 5)]  # type: ignore[arg-type]
             assert log.append(sqlite.open_in_memory(), events, debug_limit=LIMIT).count("") == expected, what
-
-
-def test_a_known_id_is_not_stored_twice() -> None:
-    db = sqlite.open_in_memory()
-    event = new_event("x", id="same", now=NOW_MS)
-    assert log.append(db, [event], debug_limit=1) == [""]
-    assert log.append(db, [event], debug_limit=1) == [log.DUPLICATE]
-
-
-def test_append_counts_what_it_stored_and_keeps_an_open_transaction_open() -> None:
-    db = sqlite.open_in_memory()
-    events = [new_event("x", level="debug", now=NOW_MS) for _ in range(LIMIT + 5)]
-    assert log.append(db, events, debug_limit=LIMIT).count("") == LIMIT
-    db.execute("BEGIN IMMEDIATE")
-    assert log.append(db, [new_event("y", now=NOW_MS), events[0]], debug_limit=LIMIT).count("") == 1
-    assert db.in_transaction
-    db.execute("ROLLBACK")
-    assert len(times(db)) == LIMIT

@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 from conftest import NOW_MS, Run
 
+from core.command import split_command
+
 MINUTE = 60_000
 ON = {"JOELCLAW_COMPACTION_IDLETRIGGERMINUTES": "10"}
 
@@ -146,4 +148,7 @@ def test_a_running_turn_delays_the_compaction(run: Run) -> None:
     assert timer["standing"] == "due"
 
 
-# Settings.
+def test_the_words_of_a_command_are_not_read_by_a_shell() -> None:
+    values = {"session": "a b; rm -rf ~", "cwd": "/p q", "transcript": "", "agent": "{session}"}
+    words = split_command("run --id={session} '{cwd}' \"{other}\" {transcript}", values)
+    assert words == ["run", "--id=a b; rm -rf ~", "/p q", "{other}", ""]

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 import clients
-from session.install import client_settings
 from session.install.client_settings import settings_of
 
 CLAUDE, CODEX, GEMINI, PI = (settings_of(clients.by_name(name)) for name in ("claude", "codex", "gemini", "pi"))
@@ -96,19 +95,3 @@ def test_gemini_a_setting_in_the_projects_file_wins() -> None:
     assert GEMINI.notes(project=True)[0] == "gemini runs a project's hooks only in a trusted folder"
     written(GEMINI.path(project=True), {"hooksConfig": {"enabled": True}})
     assert GEMINI.switched_off() == []
-
-
-def test_a_file_that_a_client_cannot_read_is_damaged(tmp_path: Path) -> None:
-    rows: list[Any] = [
-        ("a.json", '{"a": 1} // x', False), ("a.json", '{"a": /* x */ 1}', False), ("a.json", " \n", False),
-        ("a.json", '\ufeff{"a": "// no comment"}', False), ("a.json", '{"a": 1', True), ("a.toml", "a = 1", False),
-        ("a.toml", "a = ", True), ("a.toml", "", False), ("a.json", "[" * 20_000, True),
-    ]  # fmt: skip
-    for name, text, damaged in rows:
-        path = written(tmp_path / name, text)
-        if name == "a.json" and not damaged and text.strip():
-            assert list(client_settings.read_settings(path)) == ["a"]
-        elif name == "a.json":
-            assert client_settings.read_settings(path) == {}
-        else:
-            assert client_settings.read_settings(path) == ({} if damaged or not text else {"a": 1})

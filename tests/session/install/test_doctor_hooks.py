@@ -88,23 +88,6 @@ def test_a_broken_command(user: User, client: str, what: str, monkeypatch: pytes
     assert message in findings["message"]
 
 
-def off_in(path: Path, value: object) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    known = json.loads(path.read_text()) if path.exists() else {}
-    path.write_text(json.dumps({**known, **value}))  # type: ignore[dict-item]
-
-
-@pytest.mark.parametrize("where", ["user", "project", "local"])
-def test_all_hooks_disabled(user: User, where: str) -> None:
-    user.call("install", "claude")
-    folder = user.project / ".claude"
-    path = {"user": user.file("claude"), "project": folder / "settings.json", "local": folder / "settings.local.json"}
-    off_in(path[where], {"disableAllHooks": True})
-    (findings,) = [finding for finding in user.doctor()["findings"] if finding["code"] == "HOOKS_DISABLED"]
-    assert (findings["subject"], findings["severity"]) == ("claude", "error")
-    assert str(path[where]) in findings["message"]
-
-
 def test_an_entry_that_was_removed(user: User) -> None:
     user.call("install", "claude")
     settings = json.loads(user.file("claude").read_text())

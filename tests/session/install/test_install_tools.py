@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 from conftest import JOELCLAW
-from test_install import FILES, Install, install, project, user
+from test_install import FILES, FOREIGN, Install, install, project, user
 
 from session.install import entries
+from session.install.settings_text import parsed
 
 __all__ = ["install", "project", "user"]
 
@@ -39,7 +40,7 @@ def server(user: Path, agent: str) -> dict[str, object]:
     path = user / SERVERS[agent]
     if agent == "codex":
         return dict(tomllib.loads(path.read_text())["mcp_servers"]["joelclaw"])
-    return dict(json.loads(path.read_text(encoding="utf-8-sig"))["mcpServers"]["joelclaw"])
+    return dict(parsed(path.read_text())["mcpServers"]["joelclaw"])
 
 
 @pytest.mark.parametrize("agent", SERVERS)
@@ -72,6 +73,10 @@ JSONS = {
     "empty ones": '{ "hooks": {  }, "mcpServers": {  }, "permissions": { "allow": [ ] } }',
     "an empty object": "{}",
     "nothing": "",
+    "foreign hooks and comments": FOREIGN,
+    "spaces in it": "{ \n\n }\n",
+    "an empty event": '{"hooks": {"Stop": [ ], "Other": []}, "x": []}',
+    "a comment in an empty event": '{\n\t"hooks": {\n\t\t"SessionEnd": [ // none yet\n\t\t]\n\t}\n}',
     "CRLF, a mark": '\ufeff{\r\n\t"permissions": {\r\n\t\t"allow": [\r\n\t\t\t"Bash(ls)"\r\n\t\t]\r\n\t}\r\n}\r\n',
 }
 TOMLS = {

@@ -10,34 +10,6 @@ from test_install import FILES, FOREIGN, Install, environment, install, project,
 
 __all__ = ["install", "project", "user"]
 
-TEXTS = {
-    "foreign hooks and comments": FOREIGN,
-    "an empty object": "{}",
-    "spaces in it": "{ \n\n }\n",
-    "an empty file": "",
-    "only a line end": "\n",
-    "empty hooks": '{\n  "hooks": { }\n}\n',
-    "an empty event": '{"hooks": {"Stop": [ ], "Other": []}, "x": []}',
-    "a comment in an empty event": '{\n\t"hooks": {\n\t\t"SessionEnd": [ // none yet\n\t\t]\n\t}\n}',
-    "CRLF": '{\r\n  "a": [\r\n    1\r\n  ]\r\n}',
-}
-
-
-@pytest.mark.parametrize("agent", ["gemini", "qwen", "copilot"])
-@pytest.mark.parametrize("what", TEXTS)
-def test_uninstall_restores_the_file(install: Install, user: Path, agent: str, what: str) -> None:
-    path = user / FILES[agent]
-    path.parent.mkdir()
-    text = TEXTS[what].encode()
-    path.write_bytes(text)
-    path.chmod(0o644)
-    install(agent)
-    assert f"hook {agent}".encode() in path.read_bytes()
-    (row,) = install(agent, verb="uninstall")["agents"]
-    assert path.read_bytes() == text
-    assert (row["changed"], row["backup"]) == (True, None)
-    assert path.stat().st_mode & 0o777 == 0o644
-
 
 @pytest.mark.parametrize("agent", FILES)
 def test_a_created_file_is_removed_with_its_folders(install: Install, user: Path, project: Path, agent: str) -> None:
@@ -80,17 +52,6 @@ def test_comments_stay_in_a_file_that_others_edited_since(install: Install, user
     path.write_text(path.read_text().replace('"dark"', '"light" /* by day */'))
     install("gemini", verb="uninstall")
     assert path.read_text() == FOREIGN.replace('"dark"', '"light" /* by day */')
-
-
-def test_an_upgrade_between_does_not_matter(install: Install, user: Path) -> None:
-    path = user / FILES["claude"]
-    path.parent.mkdir()
-    path.write_text('{"hooks": { }}')
-    install("claude")
-    path.write_text(path.read_text().replace('"timeout": 5', '"timeout": 9'))
-    assert install("claude")["agents"][0]["changed"] is True
-    install("claude", verb="uninstall")
-    assert path.read_text() == '{"hooks": { }}'
 
 
 def test_a_receipt_of_an_undone_installation_is_ignored(install: Install, user: Path) -> None:
