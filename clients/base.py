@@ -95,8 +95,8 @@ class Client:
     session_file = ""  # its makers' word for the file with a session; "" if it has none
     named_by_file = False  # a session's id is the name of its file; lines of a fork still name the first session
     folder_mark = b'"cwd"'  # in each line that names the folder of a session; empty if no line does
-    renames_copies = False  # a fork gives new ids to the messages that it copies
-    copied_types: tuple[str, ...] = ()  # of the lines that a fork copies, if they have no ids
+    ids_of_copies: Literal["same", "new", "none"] = "same"  # of what a fork copies; none if entries have no ids
+    copied_types: tuple[str, ...] = ()  # of the lines that a fork copies, if entries have no ids
     said_marks: tuple[bytes, ...] = ()  # new lines without any of these wait at a prompt, up to 16 KB
     is_unread_bad = False  # a line without an entry is a bad line
     typed_marks: tuple[bytes, ...] = ()  # of the lines after a prompt that repeat what the user typed

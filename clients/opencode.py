@@ -39,7 +39,7 @@ class OpenCode(ExtensionClient):
     project_folder = ".opencode"
     settings_file = "plugin/joelclaw.js"
     session_file = "database"
-    renames_copies = True
+    ids_of_copies = "new"
     said_marks = (b'"role"', b'"summary"')
     writing_tools = ("edit", "write", "multiedit", "patch", "apply_patch")
     path_keys = ("filePath",)

@@ -145,7 +145,7 @@ def archive_files(paths: list[str], agent: str, *, all: bool, again: bool = Fals
     actions, message = [step("joelclaw recall <query>", "find what was said")], ""
     if again:
         result["broughtBack"] = back
-        message = f"{counted(back, 'forgotten or purged session')} brought back, and what was purged of others."
+        message = f"{counted(back, 'session')} brought back." if back else "None of these sessions had been forgotten."
     elif result["forgotten"]:
         message = f"{counted(result['forgotten'], 'session')} forgotten before: --again archives what is named."
         named = step(f"joelclaw memory archive --again {' '.join(map(quoted, paths))}", message)

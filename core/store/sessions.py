@@ -118,6 +118,12 @@ def subagents(db: apsw.Connection, identifier: str, *, forgotten: bool | None = 
     return [name for name in names if forgotten is None or is_forgotten(db, name) == forgotten]
 
 
+def forks(db: apsw.Connection, identifier: str) -> list[str]:
+    """The sessions that were forked from a session."""
+    query = "SELECT id FROM session WHERE parent = ? AND parent <> '' AND kind = 'fork'"
+    return [str(name) for (name,) in db.execute(query, (identifier,))]
+
+
 def totals(db: apsw.Connection) -> tuple[int, int]:
     """The number of sessions and of tool calls."""
     count = db.execute("SELECT count(*) FROM session WHERE updated_at <> ?", (FORGOTTEN,)).get

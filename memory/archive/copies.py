@@ -1,8 +1,14 @@
 """What a session copied from another: it stays with the session in which it first appeared. Hot path.
 
-A fork or a subagent may begin with the history of its parent. If its lines name the session that they are from, they
-are sent there (`ingest`). If its first line names the parent, whose lines have no ids, reading begins behind the copies
-(`end_of_copies`). Else two sessions claim the same episode (`settle`), or begin with the same words (`settle_opening`).
+A fork or a subagent may begin with the history of its parent. How a copy is known:
+
+| the transcript says | for example in | what is done |
+|---|---|---|
+| in each line, from which session it is | Claude Code | `Piece.begin_line` gives the line to that session |
+| in its first line, its parent; entries have no ids | Codex | `start_behind_copies`: reading begins behind them |
+| nothing, but copies keep their ids | pi, Gemini CLI | both sessions claim the episode: `settle` |
+| nothing, but copies keep their times and texts | OpenCode, notes | likewise (`SessionArchive._copy_of`) |
+| nothing, and entries have no ids | Codex | both sessions begin with the same words: `settle_opening` |
 """
 
 from __future__ import annotations
@@ -15,6 +21,7 @@ from clients import content
 from clients.entries import Entry
 from core import TYPE_CHECKING, words
 from core.store import branches, calls, documents, sessions, sources, sqlite
+from memory.archive import Start
 from recall.vectors import document_vector
 
 if TYPE_CHECKING:
@@ -27,36 +34,44 @@ if TYPE_CHECKING:
     from core.store.sources import Source
     from memory.archive.session_archive import Claim
 
+HEAD_BYTES = 256 * 1024  # of a file, which hold its first line
 
-def end_of_copies(read: Source, path: str, client: Client) -> tuple[int, Entry | None]:
-    """The offset after the lines with which a fork repeats its parent's transcript, 0 if it repeats none; its first
-    entry, with the time of the last of these lines.
 
-    This is for a client whose entries have no ids. A line of the parent that is younger than the fork is no original.
+# The first line names the parent, and entries have no ids
+
+
+def start_behind_copies(read: Source, path: str, client: Client) -> Start:
+    """Where a transcript goes on behind what its first lines repeat of another; its beginning if they repeat nothing.
+
+    The start's header is the first entry. It has the time of the last line that was copied.
     """
-    _, head = first_entry(read, client)
-    parent = head.copied_from
+    header_end, header = _first_entry(read, client)
+    began, header.at = header.at or 0, 0
+    if continued := client.continued(path, read.read(HEAD_BYTES, 0)):
+        session, left, left_at = continued
+        files = {_end_of_name(file): file for file in client.files_of(session, path, "*")}
+        earlier = [files[name] for name in sorted(files) if name < _end_of_name(path)]
+        return Start(header_end, header=header, earlier_files=earlier, went_back_to=(files.get(left, ""), left_at))
+    parent = header.copied_from
     is_other = parent and parent not in os.path.basename(path)
     original = next(client.files_of(parent, path), "") if is_other else ""
     try:
         other = sources.open_source(original)
     except OSError:
-        return 0, None
+        return Start(0)
     with other:
-        end, began = 0, head.at or 0
-        head.at = 0
-        theirs = _history(other, client)
+        end, theirs = 0, _history(other, client)
         for _, payload, line_end in _history(read, client):
             # A subagent gets no calls, no thoughts, and perhaps only the last turns of its parent; no fork needs to
-            # have the turns that the user took back.
+            # have the turns that the user took back. So lines of the parent may be left out.
             at = next((at for at, original, _ in theirs if original == payload), None)
-            if at is None or at > began:
+            if at is None or at > began:  # a line of the parent that is younger than the fork is no original
                 break
-            end, head.at = line_end, at
-        return end, head
+            end, header.at = line_end, at
+        return Start(end, header=header)
 
 
-def first_entry(read: Source, client: Client) -> tuple[int, Entry]:
+def _first_entry(read: Source, client: Client) -> tuple[int, Entry]:
     """The offset after the first line of a transcript, and its entry."""
     line, end = next(iter(content.read_lines(read, 0, 1)), (b"", 0))
     return end, next(iter(clients.entries_of(client, content.parsed(line) or {})), Entry("node"))
@@ -70,39 +85,50 @@ def _history(read: Source, client: Client) -> Iterator[tuple[int, object, int]]:
             yield content.parse_timestamp(value.get("timestamp")) or 0, value.get("payload"), end
 
 
-def settle(db: apsw.Connection, claims: Sequence[Claim], *, vectors: bool, is_live: bool = False) -> list[str]:
-    """Give each episode that several sessions claim to the session in which it first appeared.
+def _end_of_name(path: str) -> str:
+    """The id at the end of a file's name. Those of the files of a session rise."""
+    return os.path.splitext(os.path.basename(sources.plain_path(path)))[0][-36:]
 
-    That is the parent, if a transcript names it; else the session that first said something of its own. The calls that
-    the others copied are deleted. Opens a transaction.
+
+# Copies keep their ids, or their times and texts
+
+
+def settle(db: apsw.Connection, claims: Sequence[Claim], *, vectors: bool, is_live: bool = False) -> list[str]:
+    """Give each episode that several sessions claim to the session in which it first appeared. Opens a transaction.
+
+    | episode | holder | claimant | owner |
+    |---|---|---|---|
+    | of a parent that is read first | parent | fork | the parent, which has it already |
+    | of a fork that is read first | fork | parent | the parent: it is moved, and the parent is read again |
+    | whose parent no transcript names | either | the other | the session that first said something of its own |
+    | the same, and the claimant runs and has said nothing of its own | either | new fork | undecided: it stays |
+
+    The calls that the others copied are deleted.
 
     Args:
-        is_live: the claiming session is running. If it has said nothing of its own yet, it is a new fork and gets none.
+        is_live: the claiming session is running.
 
     Returns the sessions that got episodes. They must be read again, since the others may have them in another order.
     """
+    contexts = {(claim.episode, claim.claimant): claim.context for claim in claims}
+    claimants: dict[str, set[str]] = {}
+    for claim in claims:
+        claimants.setdefault(claim.episode, set()).update((claim.holder, claim.claimant))
     again: set[str] = set()
-    claimants: dict[str, set[str]] = {}  # by episode
-    contexts: dict[tuple[str, str], str] = {}
-    for identifier, holder, claimant, context in claims:
-        claimants.setdefault(identifier, set()).update((holder, claimant))
-        contexts[identifier, claimant] = context
     with sqlite.transaction(db):
         signatures = vectors and documents.has_signatures(db)
-        _note_whole_copies(db, claims if is_live else ())
+        _note_forks(db, claims, is_live=is_live)
         for group in dict.fromkeys(map(frozenset, claimants.values())):
             owner = _first_of(db, group, claimants, is_live=is_live)
-            for identifier in [name for name, names in claimants.items() if owner and names == group]:
-                episode = documents.by_id(db, identifier)
-                if episode is not None and episode["forgotten_at"] is None and episode["session_id"] not in ("", owner):
-                    documents.remove(db, episode["rowid"], signatures=signatures)
-                    episode["session_id"], episode["context"] = owner, contexts.get((identifier, owner), "")
-                    vector = document_vector(episode["text"], episode["context"])
-                    documents.insert(db, episode, vector, signatures=signatures)
+            if not owner:
+                continue
+            for episode in [name for name, names in claimants.items() if names == group]:
+                context = contexts.get((episode, owner), "")
+                if _move(db, episode, owner, context, signatures=signatures):
                     again.add(owner)
+            for session in group - {owner}:
+                _note_copies(db, session, owner)
             for session in group:
-                if owner and session != owner:
-                    _note_copies(db, session, owner)
                 documents.renew_segments(db, session)
                 branches.mark_abandoned(db, session)
         for session in again:
@@ -110,65 +136,29 @@ def settle(db: apsw.Connection, claims: Sequence[Claim], *, vectors: bool, is_li
     return sorted(again)
 
 
-def _note_whole_copies(db: apsw.Connection, claims: Sequence[Claim]) -> None:
-    """Note that a running session is a fork of another, if it has copied all that the other has said."""
-    copied = [claim[0] for claim in claims]
-    for holder, claimant in {claim[1:3] for claim in claims}:
-        if sessions.first_episode_at(db, holder, copied) is None:
+def _move(db: apsw.Connection, identifier: str, owner: str, context: str, *, signatures: bool) -> bool:
+    """Move an episode to its owner, where it has another context; returns whether another session had it."""
+    episode = documents.by_id(db, identifier)
+    if episode is None or episode["forgotten_at"] is not None or episode["session_id"] in ("", owner):
+        return False
+    documents.remove(db, episode["rowid"], signatures=signatures)
+    episode["session_id"], episode["context"] = owner, context
+    documents.insert(db, episode, document_vector(episode["text"], context), signatures=signatures)
+    return True
+
+
+def _note_forks(db: apsw.Connection, claims: Sequence[Claim], *, is_live: bool) -> None:
+    """Note the forks that the claims show: by the ids; a running session has copied all that another has said."""
+    copied = [claim.episode for claim in claims]
+    for holder, claimant, first in dict.fromkeys((claim.holder, claim.claimant, claim.first) for claim in claims):
+        if first:
+            sessions.note_fork(db, claimant if first == holder else holder, first)
+        if is_live and sessions.first_episode_at(db, holder, copied) is None:
             sessions.note_fork(db, claimant, holder)
 
 
-def settle_opening(db: apsw.Connection, session: str, *, vectors: bool) -> None:
-    """Leave the episodes with which a session and another begin, word for word, to the one that began first.
-
-    Neither names the other, and entries have no ids. Two sessions of a single exchange may be alike by chance. Opens
-    transactions.
-    """
-    while _settle_first_opening(db, session, vectors=vectors):  # a fork of a fork began with the words of several
-        pass
-
-
-def _settle_first_opening(db: apsw.Connection, session: str, *, vectors: bool) -> bool:
-    """Do so for one other session; returns whether any begins alike."""
-    answer = next((episode["text"] for episode in sessions.by_time(db, session, 20) if _is_answer(episode)), "")
-    others = sessions.with_episode(db, words.fingerprint(answer.lower()), session) if answer else ()
-    for other in others:
-        episodes = {name: sessions.by_time(db, name) for name in (session, other)}
-        if other in sessions.ancestors(db, session):  # a hook reads a long copy in parts: this is a later part
-            said, first = [*map(_text, episodes[other])], _text(episodes[session][0])
-            episodes[other] = episodes[other][said.index(first) if first in said else 0 :]
-        pairs = list(takewhile(lambda pair: _text(pair[0]) == _text(pair[1]), zip(*episodes.values(), strict=False)))
-        count = max((number for number, (episode, _) in enumerate(pairs, 1) if _is_answer(episode)), default=0)
-        owner, copy = sorted(episodes, key=lambda name: (episodes[name][0]["created_at"], name))
-        if not count or (count < 4 and count == len(episodes[copy])):
-            continue
-        with sqlite.transaction(db):
-            for episode in episodes[copy][:count]:
-                documents.remove(db, episode["rowid"], signatures=vectors and documents.has_signatures(db))
-            sessions.leave_prompts(db, copy, sum(not _is_answer(episode) for episode in episodes[copy][:count]))
-            _note_copies(db, copy, owner)
-            documents.renew_segments(db, copy)
-        return True
-    return False
-
-
-def _note_copies(db: apsw.Connection, copy: str, owner: str) -> None:
-    """Note that a session begins with a copy of another, and delete the calls that it copied."""
-    calls.drop_copies(db, copy, owner)
-    sessions.note_fork(db, copy, owner)
-
-
-def _is_answer(episode: Episode) -> bool:
-    return episode["text"].startswith("assistant: ")
-
-
-def _text(episode: Episode) -> str:
-    """The text of an episode without its speaker: a subagent's prompts are another agent's words."""
-    return episode["text"].partition(": ")[2]
-
-
 def _first_of(db: apsw.Connection, group: Iterable[str], claimed: Iterable[str], *, is_live: bool) -> str:
-    """The session of a group in which the claimed episodes first appeared; "" to leave them where they are."""
+    """The session of a group in which the claimed episodes first appeared; "" if that is undecided."""
     known = {session: sessions.by_id(db, session) for session in group}
     lines = {name: sessions.ancestors(db, name) for name in known}
     roots = [name for name, line in lines.items() if known.keys().isdisjoint(line[1:])]
@@ -180,3 +170,59 @@ def _first_of(db: apsw.Connection, group: Iterable[str], claimed: Iterable[str],
         return ""
     ended = {session: record["updated_at"] for session, record in known.items() if record}
     return min(began, key=lambda session: (times.get(session, 0), ended.get(session, 0), session))
+
+
+# Nothing names the parent, and entries have no ids
+
+
+def settle_opening(db: apsw.Connection, session: str, *, vectors: bool) -> None:
+    """Leave the episodes with which a session and another begin, word for word, to the one that began first.
+
+    Two sessions of a single exchange may be alike by chance. Opens transactions.
+    """
+    due = [session]
+    while due:
+        copy = _leave_opening(db, due[-1], signatures=vectors and documents.has_signatures(db))
+        if copy:  # its forks may have copied more of the other session than it has
+            due += sessions.forks(db, copy)
+        else:
+            due.pop()
+
+
+def _leave_opening(db: apsw.Connection, session: str, *, signatures: bool) -> str:
+    """Do so for one other session; returns the one that has left its opening to the other, "" if none begins alike."""
+    answer = next((episode["text"] for episode in sessions.by_time(db, session, 20) if _is_answer(episode)), "")
+    others = sessions.with_episode(db, words.fingerprint(answer.lower()), session) if answer else ()
+    for other in others:
+        openings = {name: sessions.by_time(db, name) for name in (session, other)}
+        if other in sessions.ancestors(db, session):  # it has left the beginning already
+            said, first = [*map(_text, openings[other])], _text(openings[session][0])
+            openings[other] = openings[other][said.index(first) if first in said else 0 :]
+        pairs = list(takewhile(lambda pair: _text(pair[0]) == _text(pair[1]), zip(*openings.values(), strict=False)))
+        count = max((number for number, (episode, _) in enumerate(pairs, 1) if _is_answer(episode)), default=0)
+        owner, copy = sorted(openings, key=lambda name: (openings[name][0]["created_at"], name))
+        if not count or (count < 4 and count == len(openings[copy])):
+            continue
+        with sqlite.transaction(db):
+            for episode in openings[copy][:count]:
+                documents.remove(db, episode["rowid"], signatures=signatures)
+            sessions.leave_prompts(db, copy, sum(not _is_answer(episode) for episode in openings[copy][:count]))
+            _note_copies(db, copy, owner)
+            documents.renew_segments(db, copy)
+        return copy
+    return ""
+
+
+def _is_answer(episode: Episode) -> bool:
+    return episode["text"].startswith("assistant: ")
+
+
+def _text(episode: Episode) -> str:
+    """The text of an episode without its speaker: a subagent's prompts are another agent's words."""
+    return episode["text"].partition(": ")[2]
+
+
+def _note_copies(db: apsw.Connection, copy: str, owner: str) -> None:
+    """Note that a session begins with a copy of another, and delete the calls that it copied."""
+    calls.drop_copies(db, copy, owner)
+    sessions.note_fork(db, copy, owner)

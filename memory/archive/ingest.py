@@ -1,14 +1,8 @@
-"""Reads the new part of a session piece by piece and archives it (see `memory.archive`). Hot path.
-
-A piece is parsed, redacted and embedded while nothing is locked. Its episodes and the offset after it are stored in one
-transaction, unless another process has advanced the offset meanwhile: then reading begins again at the new offset. So a
-kill at any time loses nothing and stores nothing twice.
-"""
+"""Reads the new part of a session piece by piece and archives it: the main line of `memory.archive`. Hot path."""
 
 from __future__ import annotations
 
 import os
-import time
 
 import clients
 from clients import content
@@ -18,8 +12,8 @@ from core.errors import FAILED, USAGE, Failure
 from core.redaction import redact
 from core.store import sessions, sources, sqlite
 from core.words import clean
-from memory.archive import Limits, Origin
-from memory.archive.texts import clean_name
+from memory.archive import Limits, Origin, Start
+from memory.archive.texts import clean_name, identifier_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -28,14 +22,14 @@ if TYPE_CHECKING:
 
     from core.store.sources import Source
     from memory.archive.admission import Admission
-    from memory.archive.session_archive import Claim, Piece, Position, SessionArchive
+    from memory.archive.session_archive import Claim, Piece, Position
 
 PIECE_BYTES = 256 * 1024  # of a piece in a hook; a longer line is read, too
 
 
 class Ingested:
-    """The result of ingesting a session. Without a client nothing was ingested, because its folder is excluded or for
-    the `reason`.
+    """The result of ingesting a session. Without a client nothing was ingested: for the `reason`, or, if there is
+    none, because its folder is excluded.
     """
 
     def __init__(self, client: str = "", reason: str = "") -> None:
@@ -71,21 +65,17 @@ def ingest_file(db: apsw.Connection, path: str, origin: Origin, limits: Limits |
     Raises Failure: TRANSCRIPT_UNREADABLE, or what the store says; pieces that were stored remain.
     """
     ingested = Ingested(origin.agent)
-    session = clean_name(origin.session)
     try:
         with sources.open_source(path) as source:
             reader = _Reader(source, path, origin, limits or Limits())
             _ingest_pieces(db, reader, ingested)
-            if ingested.added and clients.by_name(origin.agent).copied_types:
+            if ingested.added and clients.by_name(origin.agent).ids_of_copies == "none":
                 from memory.archive import copies
 
-                copies.settle_opening(db, session, vectors=origin.vectors)
-            if limits and ingested.claims:
-                from memory.archive import copies
-
-                if session in copies.settle(db, ingested.claims, vectors=origin.vectors, is_live=True):
-                    _ingest_pieces(db, reader, again := Ingested())
-                    ingested.is_rewound |= again.is_rewound
+                copies.settle_opening(db, clean_name(origin.session), vectors=origin.vectors)
+            if limits and _settle(db, ingested.claims, origin):
+                _ingest_pieces(db, reader, again := Ingested())
+                ingested.is_rewound |= again.is_rewound
     except FileNotFoundError:
         return ingested
     except (OSError, ValueError) as error:
@@ -97,46 +87,43 @@ def ingest_file(db: apsw.Connection, path: str, origin: Origin, limits: Limits |
 
 def _ingest_pieces(db: apsw.Connection, reader: _Reader, ingested: Ingested) -> None:
     """Read and store piece by piece, until nothing is left or a limit is reached."""
-    name = source_of(reader.path)
-    archive: SessionArchive | None = None
+    name, archive = source_of(reader.path), None
     while True:
         position = sessions.transcript_position(db, name)
-        offset, carry = reader.continued_from(position)
-        if not reader.has_new(offset):
+        start = reader.start(position)
+        if not reader.has_new(start.offset):
             return
         if archive is None:
             from memory.archive.session_archive import Piece, SessionArchive
 
-            archive = SessionArchive(db, reader.origin)
-            archive.claims = ingested.claims
+            archive = SessionArchive(db, reader.origin, ingested.claims)
         if sessions.is_forgotten(db, archive.session):
             return
-        piece = Piece(archive, carry)
-        if piece.is_first and reader.earlier_files:
-            _ingest_earlier_files(db, reader, ingested)
-            if reader.is_over(ingested.bytes):
+        piece = Piece(archive, start.carry)
+        if start.earlier_files:
+            _ingest_earlier_files(db, reader, start, ingested)
+            if reader.limits.is_over(ingested.bytes):
                 return
-            reader.begin_with_rewind(db, piece)
-        if not reader.fill(piece, offset):
+            _begin_with_rewind(db, reader, start, piece)
+        reader.fill(piece, start)
+        if piece.end == start.offset:
             return
         stored = archive.store(name, position, piece, reader.head(piece.end))
         if stored is None:  # another process was faster: continue from its offset
             continue
         ingested.add(piece, *stored)
-        ingested.bytes += piece.end - offset
-        if reader.is_over(ingested.bytes):
+        ingested.bytes += piece.end - start.offset
+        if reader.limits.is_over(ingested.bytes):
             return
 
 
-def _ingest_earlier_files(db: apsw.Connection, reader: _Reader, ingested: Ingested) -> None:
-    """Ingest the earlier files of a transcript, up to the same limits."""
-    limits = Limits(deadline=reader.limits.deadline, is_short=reader.limits.is_short)
-    for path in reader.earlier_files:
-        try:
-            with sources.open_source(path) as source:
-                _ingest_pieces(db, _Reader(source, path, reader.origin, limits), ingested)
-        except (OSError, ValueError):
-            continue
+def _settle(db: apsw.Connection, claims: list[Claim], origin: Origin) -> bool:
+    """Settle the claims of a running session; returns whether its transcript must be read again."""
+    if not claims:
+        return False
+    from memory.archive import copies
+
+    return clean_name(origin.session) in copies.settle(db, claims, vectors=origin.vectors, is_live=True)
 
 
 def ingest_entries(db: apsw.Connection, entries: Sequence[Entry], origin: Origin) -> Ingested:
@@ -144,7 +131,7 @@ def ingest_entries(db: apsw.Connection, entries: Sequence[Entry], origin: Origin
     from memory.archive.session_archive import Piece, SessionArchive
 
     ingested = Ingested(origin.agent)
-    archive = SessionArchive(db, origin)
+    archive = SessionArchive(db, origin, ingested.claims)
     name = "session:" + archive.session
     while not sessions.is_forgotten(db, archive.session):
         position = sessions.transcript_position(db, name)
@@ -160,10 +147,7 @@ def ingest_entries(db: apsw.Connection, entries: Sequence[Entry], origin: Origin
         if stored is not None:
             ingested.add(piece, *stored)
             break
-    if archive.claims:
-        from memory.archive import copies
-
-        copies.settle(db, archive.claims, vectors=origin.vectors, is_live=True)
+    _settle(db, ingested.claims, origin)
     return ingested
 
 
@@ -173,10 +157,8 @@ def pass_over(db: apsw.Connection, path: str, entries: Sequence[Entry], origin: 
     Without entries, this means what its transcript has so far; for a client that writes no folders.
     """
     from memory.archive.carry import Carry
-    from memory.archive.session_archive import SessionArchive
-    from memory.archive.texts import identifier_of
 
-    session = SessionArchive(db, origin).session
+    session = clean_name(origin.session)
     name = "session:" + session if entries else source_of(path)
     position = sessions.transcript_position(db, name)
     offset, head, text = position or (0, "", "")
@@ -186,10 +168,10 @@ def pass_over(db: apsw.Connection, path: str, entries: Sequence[Entry], origin: 
         if entry.kind in ("prompt", "answer"):
             carry.passed = identifier_of(entry, session, b"", 0)
     if not entries:
-        with sources.open_source(path) as read:
-            reader = _Reader(read, path, origin, Limits())
-            offset, _ = reader.continued_from(position)
-            for _, end in content.lines_from(read, offset):
+        with sources.open_source(path) as source:
+            reader = _Reader(source, path, origin, Limits())
+            offset = reader.start(position).offset
+            for _, end in content.lines_from(source, offset):
                 offset = end
             head = reader.head(offset)
     with sqlite.transaction(db):
@@ -204,133 +186,99 @@ def source_of(path: str) -> str:
 class _Reader:
     """Reads the new lines of a transcript (`path`) of a session (`origin`) in pieces."""
 
-    def __init__(self, read: Source, path: str, origin: Origin, limits: Limits) -> None:
+    def __init__(self, source: Source, path: str, origin: Origin, limits: Limits) -> None:
         self.path = path
         self.origin = origin
-        self._read = read
         self.limits = limits
+        self._source = source
         self._client = clients.with_transcript(origin.agent)
+        self._is_side = self._client.is_side(path)
         name = os.path.splitext(os.path.basename(sources.plain_path(path)))[0]
         self._is_named_by_session = self._client.named_by_file and name == origin.session
-        self._admission = _admission(origin, read)
-        self._header: Entry | None = None  # the first entry, if reading begins behind it; its time is that of the fork
-        # Codex 0.171: if the user goes back, the session goes on in another file
-        self.earlier_files: list[str] = []  # the oldest first
-        self._went_back_to = ("", 0)  # one of them, and the offset up to which it counts
+        self._admission = _admission(origin, source)
 
-    def continued_from(self, position: Position | None) -> tuple[int, str]:
-        """The offset and the carry (JSON) of a stored position.
-
-        If there is none, or the file was cut or replaced, reading begins behind what the file repeats of others.
-        """
+    def start(self, position: Position | None) -> Start:
+        """Where reading continues; at the beginning if nothing was read, or if the file was cut or replaced."""
         if position is not None:
             offset, head, carry = position
-            if offset > 0 and self._read.read(1, offset - 1) == b"\n" and self.head(offset) == head:
-                return offset, carry
-        if not self._client.copied_types:
-            return 0, ""
-        from memory.archive import copies
+            if offset > 0 and self._source.read(1, offset - 1) == b"\n" and self.head(offset) == head:
+                return Start(offset, carry)
+        if self._client.ids_of_copies == "none":
+            from memory.archive import copies
 
-        if continued := self._client.continued(self.path, self._read.read(PIECE_BYTES, 0)):
-            session, name, end = continued
-            files = {_end_of_name(path): path for path in self._client.files_of(session, self.path, "*")}
-            self.earlier_files = [files[other] for other in sorted(files) if other < _end_of_name(self.path)]
-            self._went_back_to = (files.get(name, ""), end)
-            offset, self._header = copies.first_entry(self._read, self._client)
-            self._header.at = 0
-        else:
-            offset, self._header = copies.end_of_copies(self._read, self.path, self._client)
-        return offset, ""
-
-    def begin_with_rewind(self, db: apsw.Connection, piece: Piece) -> None:
-        """Begin the first piece of a file with the rewind for which the client began the file.
-
-        It goes back to before the first prompt that this file leaves out, if that is known.
-        """
-        from memory.archive.carry import Carry
-
-        positions = [sessions.transcript_position(db, source_of(path)) for path in self.earlier_files]
-        marks = [Carry.from_json(position[2]).mark for position in positions if position]
-        piece.carry.mark = piece.carry.leaf = max(marks, default=piece.carry.mark)
-        path, offset = self._went_back_to
-        try:
-            with sources.open_source(path) as earlier:
-                for line, end in content.lines_from(earlier, offset):
-                    head = next(iter(clients.entries_of(self._client, content.parsed(line) or {})), None)
-                    following = (later for later, _ in content.read_lines(earlier, end, PIECE_BYTES)[:20])
-                    if head and head.kind == "prompt" and self._typed(head, following):
-                        piece.begin_line(Entry("rollback", rewound_to=head.id))
-                        return
-        except (OSError, ValueError):
-            return
+            return copies.start_behind_copies(self._source, self.path, self._client)
+        return Start(0)
 
     def head(self, offset: int) -> str:
         """A fingerprint of the first kilobyte before an offset: it identifies the file."""
-        return words.fingerprint(self._read.read(min(offset, 1024), 0).decode("latin-1"))
+        return words.fingerprint(self._source.read(min(offset, 1024), 0).decode("latin-1"))
 
     def has_new(self, offset: int) -> bool:
         """Whether anything follows `offset`."""
-        return bool(self._read.read(1, offset))
+        return bool(self._source.read(1, offset))
 
-    def is_over(self, size: int) -> bool:
-        """Whether a limit is reached after `size` bytes."""
-        return self._is_late() or (self.limits.is_short and size > 0)
-
-    def _is_late(self) -> bool:
-        return self.limits.deadline is not None and time.monotonic() >= self.limits.deadline
-
-    def fill(self, piece: Piece, offset: int) -> bool:
-        """Add the lines after `offset` to a piece, until the deadline, and set its end; False if there is none."""
-        piece.end = offset
-        if self._header is not None and piece.is_first:
-            piece.begin_line(self._header)
-            piece.forked_at = self._header.at or 0
+    def fill(self, piece: Piece, start: Start) -> None:
+        """Add the next lines to a piece, and set its end; after the deadline no more than the first of them."""
+        piece.end = start.offset
+        if start.header is not None:
+            piece.begin_line(start.header)
+            piece.forked_at = start.header.at or 0
         if self._admission is not None:
             self._admission.go_on_in(piece.carry.folder)
         most = 1024 * 1024 if self.limits.deadline is None else PIECE_BYTES
-        lines = content.read_lines(self._read, offset, most)
+        lines = content.read_lines(self._source, start.offset, most)
         for number, (line, end) in enumerate(lines, 1):
-            if piece.end > offset and self._is_late():
+            if piece.end > start.offset and self.limits.is_late():
                 break
             piece.end = end
             if line.strip():
-                self._add(piece, line, [later for later, _ in lines[number : number + 20]])
-        return piece.end > offset
+                self._add_line(piece, line, [later for later, _ in lines[number : number + 20]])
 
-    def _add(self, piece: Piece, line: bytes, following: Iterable[bytes]) -> None:
-        """Add a line to the piece of its session; `following` are the next lines."""
-        client = self._client
+    def _add_line(self, piece: Piece, line: bytes, following: Iterable[bytes]) -> None:
+        """Add the entries of a line to the piece of the session that said it; `following` are the next lines."""
         value = content.parsed(line)
         if value is None:
             piece.bad_lines += 1
             return
-        is_side = client.is_side(self.path)
-        entries = client.side_entries(value) if is_side else clients.entries_of(client, value)
+        entries = self._client.side_entries(value) if self._is_side else clients.entries_of(self._client, value)
         if not entries:
-            piece.bad_lines += client.is_unread_bad
+            piece.bad_lines += self._client.is_unread_bad
             return
         head = entries[0]
-        if head.kind == "prompt" and client.typed_marks:
-            head.text = self._typed(head, following)
+        if head.kind == "prompt" and self._client.typed_marks:
+            head.text = self.typed(head, following)
+        owner = self._copied_from(head)
+        admitted = entries
+        if self._admission is not None:
+            admitted = self._admission.follow(entries, owner or (head.parent_session if self._is_side else ""))
+        own = piece.begin_line(head, owner)
+        for number, entry in enumerate(entries):
+            if not entry.is_meta and (admitted is entries or entry in admitted):
+                if entry.kept_in:
+                    entry.text = self._kept_output(entry.kept_in) or entry.text
+                own.add(entry, line, number)
+
+    def _copied_from(self, head: Entry) -> str:
+        """The session from which a line says that it was copied; "" if it is this session's own."""
         is_named = self._is_named_by_session and head.kind != "title"
         owner = head.copied_from or (head.session if is_named else "")
-        if owner == self.origin.session:
-            owner = ""
-        admitted = [entry for entry in entries if not entry.is_meta]
-        if self._admission is not None:
-            allowed = self._admission.follow(entries, owner or (head.parent_session if is_side else ""))
-            admitted = [entry for entry in admitted if entry in allowed]
-        own = piece.begin_line(head, owner)
-        for entry in admitted:
-            if entry.kept_in:
-                entry.text = self._kept_output(entry.kept_in) or entry.text
-            own.add(entry, line, entries.index(entry))
+        return owner if owner != self.origin.session else ""
 
-    def _typed(self, prompt: Entry, following: Iterable[bytes]) -> str:
+    def typed(self, prompt: Entry, following: Iterable[bytes]) -> str:
         """What the user typed of a prompt; `following` are the next lines."""
-        begin = self._read.read(PIECE_BYTES, 0)
+        begin = self._source.read(PIECE_BYTES, 0)
         is_repeated = any(mark in begin for mark in self._client.typed_marks)
         return self._client.typed_text(prompt, following if is_repeated else None)
+
+    def first_prompt(self, path: str, offset: int) -> str:
+        """The id of the first prompt after an offset of another file of the session; "" if there is none."""
+        with sources.open_source(path) as source:
+            for line, end in content.lines_from(source, offset):
+                head = next(iter(clients.entries_of(self._client, content.parsed(line) or {})), None)
+                following = (later for later, _ in content.read_lines(source, end, PIECE_BYTES)[:20])
+                if head and head.kind == "prompt" and self.typed(head, following):
+                    return head.id
+        return ""
 
     def _kept_output(self, name: str) -> str:
         """An output that the client keeps in a file of its own next to the transcript: its head and its tail."""
@@ -346,7 +294,7 @@ class _Reader:
             return ""
 
 
-def _admission(origin: Origin, read: Source | None = None) -> Admission | None:
+def _admission(origin: Origin, source: Source | None = None) -> Admission | None:
     """Which entries may be archived; None: all of them, as long as there are no switches."""
     if not files.has_switches():
         return None
@@ -355,12 +303,35 @@ def _admission(origin: Origin, read: Source | None = None) -> Admission | None:
 
     known = switches.load()[0]
     is_needed = known["excluded"] or known["silences"]
-    return Admission(known, origin, clients.by_name(origin.agent), read) if is_needed else None
+    return Admission(known, origin, clients.by_name(origin.agent), source) if is_needed else None
 
 
-def _end_of_name(path: str) -> str:
-    """The id at the end of a file's name. Those of the files of a session rise."""
-    return os.path.splitext(os.path.basename(sources.plain_path(path)))[0][-36:]
+# Codex 0.171: if the user goes back, the session goes on in another file, which names an earlier one.
+
+
+def _ingest_earlier_files(db: apsw.Connection, reader: _Reader, start: Start, ingested: Ingested) -> None:
+    """Ingest the earlier files of the session, up to the same limits."""
+    for path in start.earlier_files:
+        try:
+            with sources.open_source(path) as source:
+                _ingest_pieces(db, _Reader(source, path, reader.origin, reader.limits), ingested)
+        except (OSError, ValueError):
+            continue
+
+
+def _begin_with_rewind(db: apsw.Connection, reader: _Reader, start: Start, piece: Piece) -> None:
+    """Begin the first piece of such a file with the rewind to before the first prompt that the file leaves out."""
+    from memory.archive.carry import Carry
+
+    positions = [sessions.transcript_position(db, source_of(path)) for path in start.earlier_files]
+    marks = [Carry.from_json(position[2]).mark for position in positions if position]
+    piece.carry.mark = piece.carry.leaf = max(marks, default=piece.carry.mark)
+    try:
+        prompt = reader.first_prompt(*start.went_back_to)
+    except (OSError, ValueError):
+        return
+    if prompt:
+        piece.begin_line(Entry("rollback", rewound_to=prompt))
 
 
 def unreadable(path: str, reason: object) -> Failure:

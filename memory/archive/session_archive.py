@@ -29,20 +29,40 @@ if TYPE_CHECKING:
 
     Position = tuple[int, str, str]
     """How far a transcript is archived: the offset, a fingerprint of the file's beginning, and the carry as JSON."""
-    Claim = tuple[str, str, str, str]
-    """The id of an episode, the session that has it, another session whose transcript has it, and its context there."""
 
 COLLECTION = "episodes"
 MAX_FOLDERS = 40  # of a session
 
 
-class SessionArchive:
-    """Stores the messages and calls of a session."""
+class Claim:
+    """That the transcript of a session has an episode which the store knows as another session's."""
 
-    def __init__(self, db: apsw.Connection, origin: Origin, session: str = "", fork: str = "") -> None:
+    __slots__ = ("claimant", "context", "episode", "first", "holder")
+
+    def __init__(self, episode: str, holder: str, claimant: str, context: str, first: str) -> None:
+        self.episode = episode  # its id
+        self.holder = holder  # the session that has it
+        self.claimant = claimant  # the session whose transcript has it, too
+        self.context = context  # of the episode in that transcript
+        self.first = first  # which of the two had it first, if the ids say so
+
+
+class SessionArchive:
+    """Stores the messages and calls of a session.
+
+    Args:
+        claims: to be settled; each store may add some.
+        session: other than that of `origin`, if a fork has copied its entries.
+        fork: that fork.
+    """
+
+    def __init__(
+        self, db: apsw.Connection, origin: Origin, claims: list[Claim], session: str = "", fork: str = ""
+    ) -> None:
         self.db = db
         self._origin = origin
-        self._fork = fork  # the session from whose transcript this session's entries are read, "": its own
+        self._claims = claims
+        self._fork = fork
         self.session = clean_name(session or origin.session)
         known = folders.note(db, origin.cwd)
         self.project, self.folder = clean_name(known.project), clean_name(known.folder)
@@ -50,10 +70,8 @@ class SessionArchive:
         self._client = clean_name(origin.agent)
         client = clients.by_name(origin.agent)
         self.is_tree = client.is_tree  # entries name their parent; else the order of the lines counts
-        self._renames_copies = client.renames_copies
+        self._renames_copies = client.ids_of_copies == "new"
         self._vectors = origin.vectors
-        self.claims: list[Claim] = []  # for `copies.settle`
-        self._forks: list[tuple[str, str]] = []  # sessions that renamed the messages of another, and the other
 
     def project_of(self, folder: str) -> str:
         """The project of an entry that names its folder: that of its repository, else that of the session."""
@@ -70,9 +88,7 @@ class SessionArchive:
 
     def of(self, session: str) -> SessionArchive:
         """The archive of a session from which this session copied entries."""
-        archive = SessionArchive(self.db, self._origin, session, self.session)
-        archive.claims = self.claims
-        return archive
+        return SessionArchive(self.db, self._origin, self._claims, session, self.session)
 
     def store(self, source: str, before: Position | None, piece: Piece, head: str) -> tuple[int, int, int] | None:
         """Store a piece and the position after it, unless the stored position is no longer `before`, or the session was
@@ -99,8 +115,6 @@ class SessionArchive:
             for copy in piece.copies.values():
                 copy.archive.store_copy(copy)
             counts = self._store_piece(piece)
-            for fork, parent in dict.fromkeys(self._forks):
-                sessions.note_fork(self.db, fork, parent)
             piece.carry.mark, piece.carry.leaf, piece.is_rewound = branches.follow(
                 self.db, self.session, piece.nodes, (piece.carry.mark, piece.carry.leaf)
             )
@@ -129,23 +143,16 @@ class SessionArchive:
         )  # fmt: skip
 
     def _store_episodes(self, piece: Piece) -> tuple[int, int]:
-        """Store the episodes of a piece, inside a transaction; returns how many are new, and how many changed."""
-        ready = piece.ready
+        """Store the episodes of a piece, inside a transaction; returns how many are new, and how many changed.
+
+        An episode is new, or known here and may have grown, or known as another session's, which is a claim.
+        """
         added = updated = 0
-        known = [documents.by_id(self.db, document["id"]) or self._copy_of(document) for document, _ in ready]
-        # of a purged episode only the id remains (`core.store.deletion`)
+        known = [documents.by_id(self.db, document["id"]) or self._copy_of(document) for document, _ in piece.ready]
         purged = {row["id"] for row in known if row and row["write_reason"] == "purged" and not row["text"]}
-        if self._origin.again:
-            for place, row in enumerate(known):
-                if row and row["id"] in purged:
-                    documents.remove(self.db, row["rowid"], signatures=self._vectors)
-                    known[place] = None
-        elif purged:  # their neighbours must not quote them
-            for document, _ in ready:
-                document["context"] = ""
-            ready = [(document, document_vector(document["text"], "")) for document, _ in ready]
-            piece.carry.leave_out_quotes(purged)
-        for (document, vector), older in zip(ready, known, strict=True):
+        if purged:
+            known = self._admit_purged(piece, known, purged)
+        for (document, vector), older in zip(piece.ready, known, strict=True):
             if older is None:
                 documents.insert(self.db, document, vector, signatures=self._vectors)
                 added += 1
@@ -155,6 +162,22 @@ class SessionArchive:
                 self._claim(older, document)
         return added, updated
 
+    def _admit_purged(self, piece: Piece, known: Sequence[Document | None], purged: set[str]) -> list[Document | None]:
+        """With `--again`, forget the ids that are left of purged episodes; else nothing may quote these episodes.
+
+        Returns what is still known of the episodes of the piece.
+        """
+        if not self._origin.again:
+            for document, _ in piece.ready:
+                document["context"] = ""
+            piece.ready = [(document, document_vector(document["text"], "")) for document, _ in piece.ready]
+            piece.carry.leave_out_quotes(purged)
+            return [*known]
+        for row in known:
+            if row and row["id"] in purged:
+                documents.remove(self.db, row["rowid"], signatures=self._vectors)
+        return [row if row and row["id"] not in purged else None for row in known]
+
     def _copy_of(self, message: Document) -> Document | None:
         """The same message under another id: a fork gives new ids to notes, and in some clients to all messages."""
         with_own_id = (sessions.TITLE, *(() if self._renames_copies else ("user: ", "assistant: ")))
@@ -162,16 +185,16 @@ class SessionArchive:
         return None if text.startswith(with_own_id) else documents.by_time(self.db, at, text, COLLECTION)
 
     def _claim(self, older: Document, newer: Document) -> None:
-        """Claim an episode that another session has: this session's transcript has it, too.
+        """Claim an episode that another session has.
 
         What a fork says about a session is no claim, unless the fork or another fork of that session has the episode.
         """
-        other = older["session_id"]
-        if self._fork and other != self._fork and self.session not in sessions.ancestors(self.db, other):
+        holder, first = older["session_id"], ""
+        if self._fork and holder != self._fork and self.session not in sessions.ancestors(self.db, holder):
             return
         if self._renames_copies:  # ids rise with the time
-            self._forks.append((self.session, other) if older["id"] < newer["id"] else (other, self.session))
-        self.claims.append((older["id"], other, self.session, newer["context"]))
+            first = holder if older["id"] < newer["id"] else self.session
+        self._claims.append(Claim(older["id"], holder, self.session, newer["context"], first))
 
     def _extend(self, older: Document, newer: Document, vector: bytes) -> bool:
         """Add to a stored episode what is new in it, and remove nothing; returns whether it changed."""

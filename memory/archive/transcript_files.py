@@ -357,7 +357,7 @@ class Archiver:
             with sqlite.transaction(self.db):
                 for session, title in clients.by_name(client).titles().items():
                     origin = Origin(client, self._identity(session), "", now=self._now, vectors=self._vectors)
-                    SessionArchive(self.db, origin).name(texts.one_line(title, 200))
+                    SessionArchive(self.db, origin, []).name(texts.one_line(title, 200))
 
     def _known_folders(self) -> Iterator[str]:
         yield from sessions.folders(self.db)

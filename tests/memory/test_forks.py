@@ -399,6 +399,25 @@ def test_a_rollout_that_begins_like_a_fork_without_naming_it(run: Run, tmp_path:
     assert [listed[session] for session in ids] == ["", *ids[:2]]
 
 
+@pytest.mark.parametrize("order", [*itertools.permutations(range(3))])
+@pytest.mark.parametrize("copied", [(1, 3), (3, 1)])
+def test_rollouts_that_name_no_parent_and_copied_less_or_more_of_it(
+    run: Run, tmp_path: Path, order: tuple[int, ...], copied: tuple[int, int]
+) -> None:
+    rollouts = [Rollout(tmp_path, FIRST[:-1] + name, 0) for name in "abc"]
+    for number in range(4):
+        for rollout in (rollouts[0], *(copy for copy, most in zip(rollouts[1:], copied, strict=True) if number < most)):
+            rollout.say("user", f"why is export {number} slow?")
+            rollout.say("assistant", f"Export {number} takes a lock.")
+    for number, rollout in enumerate(rollouts[1:]):
+        rollout.at = 1500 + 300 * number
+        rollout.say("user", f"try way {number}")
+        rollout.say("assistant", f"Way {number} is faster.")
+    for number in order:
+        run("memory", "archive", str(rollouts[number].path))
+    assert [len(turns(run)[rollout.rows[0][1]["id"]]) for rollout in rollouts] == [8, 2, 2]
+
+
 def test_a_hook_reads_a_long_copy_in_parts(run: Run, tmp_path: Path) -> None:
     rollouts = [Rollout(tmp_path / "sessions", FIRST, 0), Rollout(tmp_path / "sessions", FORKED, 10)]
     for number in range(60):
