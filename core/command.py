@@ -19,7 +19,7 @@ from core.config import Config
 from core.errors import Failure
 from core.quoting import clip
 from core.redaction import redact
-from core.words import clean
+from core.words import clean, printable_line
 
 IN_MODEL = "JOELCLAW_IN_MODEL"
 """Set in the environment of a model's command: our hooks stay silent there, and no model asks another model."""
@@ -206,5 +206,4 @@ def model_not_configured() -> Failure:
 
 def _one_line(text: str) -> str:
     """Foreign text for a message: redacted, without control characters, and short."""
-    line = "".join(character if character.isprintable() else " " for character in clean(text))
-    return clip(redact(" ".join(line.split()))[0], 300)
+    return clip(redact(printable_line(clean(text)))[0], 300)

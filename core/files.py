@@ -156,8 +156,8 @@ def remove(*paths: str) -> None:
             pass
 
 
-def start_of(path: str, most: int) -> str:
-    """The first `most` bytes of a regular file as text, "" for anything else: reading a pipe would never end."""
+def start_of(path: str, most: int = -1) -> str:
+    """The first `most` bytes of a regular file as text, by default all; "" for anything else, such as a pipe."""
     try:
         return read_file(path, most).decode("utf-8", "replace")
     except (OSError, ValueError):

@@ -180,11 +180,7 @@ def _current(switches: Switches, scope: Scope, name: str) -> list[OffPeriod]:
 
 
 def _covers(period: OffPeriod, scope: Scope, name: str) -> bool:
-    if period["scope"] != scope:
-        return False
-    return _is_project(period["name"], name) if scope == "project" else period["name"] == name
-
-
-def _is_project(stored: str, name: str) -> bool:
-    """Whether a stored name, perhaps from before names had a host, means this project."""
-    return project.same(stored, name) or (bool(stored) and stored == project.without_host(name))
+    stored = period["name"]
+    if period["scope"] == scope == "project":  # its name may be from before names had a host
+        return project.same(stored, name) or (bool(stored) and stored == project.without_host(name))
+    return (period["scope"], stored) == (scope, name)

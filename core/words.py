@@ -51,6 +51,11 @@ def clean(text: str) -> str:
         return "".join("\ufffd" if 0xD800 <= ord(c) <= 0xDFFF else c for c in text)
 
 
+def printable_line(text: str) -> str:
+    """The text on one line, without characters that act or hide."""
+    return " ".join("".join(char if char.isprintable() else " " for char in text).split())
+
+
 def fingerprint(text: str) -> str:
     """A stable 128-bit hash of a text, as 32 hex digits: to detect change, not for secrecy."""
     try:

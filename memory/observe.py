@@ -191,7 +191,7 @@ def parse(reply: str) -> list[Item]:
 
 
 def _not_the_form(reply: str, reason: str) -> Failure:
-    plain = redact(" ".join("".join(c if c.isprintable() else " " for c in reply).split()))[0]
+    plain = redact(words.printable_line(reply))[0]
     message = f"the model's reply is not in the requested format ({reason}): {clip(plain, 120)}"
     fix = "nothing of it was stored; run it again, or use --command with a model that follows the format"
     return Failure("OBSERVE_REPLY_INVALID", message, fix)

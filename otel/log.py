@@ -231,8 +231,7 @@ def _variable(*names: str) -> str:
 
 
 def _one_line(text: str) -> str:
-    text = words.clean(text)
-    return " ".join("".join(char if char.isprintable() else " " for char in text).split())
+    return words.printable_line(words.clean(text))
 
 
 def _name(text: str) -> str:

@@ -23,6 +23,7 @@ from core.store import sessions
 from core.store.branches import History
 from core.store.calls import fading
 from core.store.sqlite import ALL
+from core.words import printable_line
 from session import command_runs, own_command, requests
 
 Entry = dict[str, Any]
@@ -84,7 +85,7 @@ def by_file(names: Sequence[Entry]) -> list[str]:
 
 def recall_command(text: str, session: str) -> str:
     """The command that recalls a name, a path, a command or an error in a session; a shell runs it unchanged."""
-    line = " ".join("".join(char if char.isprintable() else " " for char in text).split())
+    line = printable_line(text)
     most = 80  # characters
     if len(line) > most and " " not in line and "/" in line:  # the end of a path says more
         line = line[-most:].partition("/")[2] or line

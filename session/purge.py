@@ -67,7 +67,7 @@ class Purge:
         self._selection = deletion.erase(self._db, self._criteria, at=clock.now_ms(), embed=document_vector)
         if self._criteria.phrases and not self._criteria.has_ids:
             holds = self._criteria.holds
-            self._sweep.named_only.update(name for path, name in _home_files() if holds(name, _read(path)))
+            self._sweep.named_only.update(name for path, name in _home_files() if holds(name, files.start_of(path)))
         store_file.wipe(self._db)
         return self.result(done=True)
 
@@ -171,7 +171,7 @@ class _Sweep:
                 files.remove(path)
             return
         own = tuple(files.safe_name(session) + ".json" for session in self._sessions)
-        if not (folder == "sessions" and base.startswith(own)) and not self._criteria.holds(_read(path)):
+        if not (folder == "sessions" and base.startswith(own)) and not self._criteria.holds(files.start_of(path)):
             return
         by_hand = name.startswith(("config.toml", "switches.json", "knowledge.json", "installs/", "workspace/"))
         if is_link or (by_hand and ".damaged-" not in name and not base.endswith(".tmp")):
@@ -184,7 +184,7 @@ class _Sweep:
 
     def _clean_state(self, path: str) -> bool:
         """Delete the state of a session that is purged, or that quotes purged text; False if it is damaged."""
-        session, text, criteria = session_of(path), _read(path), self._criteria
+        session, text, criteria = session_of(path), files.start_of(path), self._criteria
         by_age = criteria.before is not None and not (criteria.has_ids or criteria.phrases)
         is_meant = criteria.session in ("", session) and (not criteria.project or session in criteria.live)
         is_old = by_age and is_meant and 0 < updated_at(text.encode()) < (criteria.before or 0)
@@ -236,9 +236,3 @@ def _home_files() -> Iterator[tuple[str, str]]:
         name = os.path.relpath(path, files.home())
         if os.path.isfile(path) and name != files.STORE and not name.startswith(files.STORE + "-"):
             yield path, name
-
-
-def _read(path: str) -> str:
-    with suppress(OSError):
-        return files.read_file(path).decode("utf-8", "replace")
-    return ""

@@ -205,8 +205,9 @@ class ClusterSource(LocalCandidates):
             found = self._scored("", quoted(term), -1)
             count = len(found)
             own_idf = max(log((max(len(scores) - count, 0) + 0.5) / (count + 0.5)), 1e-6)  # FTS5's, of the copies
+            idf = small_idf(self._counts.get(key, 0), self._size)
             for rowid, score in found.items():
-                scores[rowid] += score / own_idf * self._idf(key)
+                scores[rowid] += score / own_idf * idf
         near = cosines(self._db, list(scores), vector)
         return [{"rowid": rowid, "bm25": score, "cosine": near.get(rowid)} for rowid, score in scores.items()]
 
@@ -235,9 +236,6 @@ class ClusterSource(LocalCandidates):
                 documents[document["id"]] = document, vectors.get(document["rowid"], b"")
         for document, vector in sorted(documents.values(), key=lambda copy: (copy[0]["created_at"], copy[0]["id"])):
             stored_documents.insert(self._db, document, vector, signatures=False)
-
-    def _idf(self, key: str) -> float:
-        return small_idf(self._counts.get(key, 0), self._size)
 
 
 def document_to_row(document: Document, vector: bytes = b"") -> Row:

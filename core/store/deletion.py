@@ -90,43 +90,47 @@ def select(db: apsw.Connection, criteria: Criteria) -> Selection:
     """Find the rows to purge."""
     db.create_scalar_function("holds", criteria.holds, -1)
     db.create_scalar_function("bytes", lambda *texts: sum(len(str(text).encode()) for text in texts if text), -1)
-    found: dict[str, list[tuple[Any, ...]]] = {}
+    rows: dict[str, list[tuple[Any, ...]]] = {}
     times: list[int] = []
     size = 0
     for name, kind in KINDS.items():
         where, values = _condition(db, kind, name, criteria)
-        columns = f"{kind.at}, bytes({kind.texts}), {kind.keys}"
-        dated = list(db.execute(f"SELECT {columns} FROM {kind.rows} WHERE ({where}) AND NOT ({kind.purged})", values))
-        found[name] = [row[2:] for row in dated]
-        size += sum(row[1] for row in dated) if kind.session else 0  # other rows repeat the texts
-        times += [row[0] for row in dated if row[0] and row[0] > 0]
-    rows = json_text.dumps([key[0] for key in found["memories"]])
-    about = list(db.execute(f"SELECT id, session_id FROM document WHERE rowid IN {LISTED}", (rows,)))
-    touched = {session for _, session in about if session} | {session for session, _ in found["toolCalls"]}
-    selection = Selection(found, [str(identifier) for identifier, _ in about], [], touched, times, size, [])
+        query = f"SELECT {kind.at}, bytes({kind.texts}), {kind.keys} FROM {kind.rows} WHERE ({where}) AND NOT"
+        found = list(db.execute(f"{query} ({kind.purged})", values))
+        rows[name] = [row[2:] for row in found]
+        size += sum(row[1] for row in found) if kind.session else 0  # other rows repeat the texts
+        times += [row[0] for row in found if row[0] and row[0] > 0]
+    memories = json_text.dumps([key[0] for key in rows["memories"]])
+    about = list(db.execute(f"SELECT id, session_id FROM document WHERE rowid IN {LISTED}", (memories,)))
+    ids = [str(identifier) for identifier, _ in about]
+    touched = {session for _, session in about if session} | {session for session, _ in rows["toolCalls"]}
     handed_out = f"EXISTS (SELECT 1 FROM json_each(memories) WHERE value IN {LISTED})"
-    given = db.execute(f"SELECT id FROM injection WHERE {handed_out}", (json_text.dumps(selection.ids),))
-    found["injectedTexts"] = sorted({*found["injectedTexts"], *given})
+    injected = db.execute(f"SELECT id FROM injection WHERE {handed_out}", (json_text.dumps(ids),))
+    rows["injectedTexts"] = sorted({*rows["injectedTexts"], *injected})
+    whole = _whole_sessions(db, criteria) if criteria.whole_sessions else []
     if criteria.whole_sessions:
-        found["plans"] = []
-        where, values = _condition(db, KINDS["plans"], "plans", criteria)
-        known = db.execute(f"SELECT id FROM session WHERE ({where}) AND updated_at <> {sessions.FORGOTTEN}", values)
-        selected = {str(row[0]) for row in known} | (criteria.live if criteria.project else set())
-        if criteria.session:
-            named = {criteria.session, *sessions.subagents(db, criteria.session)}
-            selected = selected & named if criteria.project else named
-        selection.sessions = sorted(selected)
-    ids = ([*touched, *selection.sessions], [key[0] for key in found["forgotten"]])
-    names = db.execute(
-        f"SELECT project FROM document WHERE rowid IN {LISTED} UNION SELECT project FROM session WHERE id IN {LISTED}"
-        f" UNION SELECT project FROM forgotten WHERE id IN {LISTED} ORDER BY 1",
-        (rows, *map(json_text.dumps, ids)),
-    )
-    selection.projects = [name for (name,) in names if name]
+        rows["plans"] = []  # they go with their sessions
     if criteria.has_ids or criteria.before is not None:  # turns around them repeat their beginnings
         around = f"SELECT rowid FROM document WHERE context <> '' AND session_id IN {LISTED}"
-        found["contexts"] += db.execute(around, (json_text.dumps(sorted(selection.touched)),))
-    return selection
+        rows["contexts"] += db.execute(around, (json_text.dumps(sorted(touched)),))
+    kept = [key[0] for key in rows["forgotten"]]
+    projects = db.execute(
+        f"SELECT project FROM document WHERE rowid IN {LISTED} UNION SELECT project FROM session WHERE id IN {LISTED}"
+        f" UNION SELECT project FROM forgotten WHERE id IN {LISTED} ORDER BY 1",
+        (memories, json_text.dumps([*touched, *whole]), json_text.dumps(kept)),
+    )
+    return Selection(rows, ids, whole, touched, times, size, [name for (name,) in projects if name])
+
+
+def _whole_sessions(db: apsw.Connection, criteria: Criteria) -> list[str]:
+    """The sessions that are purged as a whole; a session named by itself, also if nothing of it is archived."""
+    where, values = _condition(db, KINDS["plans"], "plans", criteria)
+    known = db.execute(f"SELECT id FROM session WHERE ({where}) AND updated_at <> {sessions.FORGOTTEN}", values)
+    selected = {str(row[0]) for row in known} | (criteria.live if criteria.project else set())
+    if criteria.session:
+        named = {criteria.session, *sessions.subagents(db, criteria.session)}
+        selected = selected & named if criteria.project else named
+    return sorted(selected)
 
 
 def erase(db: apsw.Connection, criteria: Criteria, *, at: int, embed: Callable[[str, str, str], bytes]) -> Selection:

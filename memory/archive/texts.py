@@ -77,8 +77,7 @@ def file_path(path: str) -> str:
     path = start(path, most)
     if path.isprintable() and "`" not in path:
         return path
-    line = "".join(char if char.isprintable() else " " for char in path).replace("`", "'")
-    return redact(" ".join(line.split()))[0][:most]  # joined, it may look like a secret
+    return redact(words.printable_line(path).replace("`", "'"))[0][:most]  # joined, it may look like a secret
 
 
 def clean_name(text: str) -> str:

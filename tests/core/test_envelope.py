@@ -77,26 +77,8 @@ def test_a_failure_has_a_code_and_a_fix(run: Run, home: Path) -> None:
         assert code in ("", envelope["error"]["code"])
 
 
-def test_a_fault_of_the_store_exits_1(run: Run, home: Path) -> None:
-    home.mkdir(mode=0o700)
-    (home / "store.db").write_bytes(b"garbage" * 999)
-    for words in (["recall", "anything"], ["memory", "write", "a fact worth keeping for later"], ["memory", "stats"]):
-        spawned = run(*words, ok=False)
-        assert spawned.code == 1
-        assert (
-            check(spawned, "recall" if words[0] == "recall" else " ".join(words[:2]))["error"]["code"]
-            == "STORE_DAMAGED"
-        )
-
-
 def test_json_flag_may_be_anywhere(home: Path) -> None:
     for words in ("--json recall deploy", "recall --json deploy", "recall deploy --json --json -n 2", "--json status"):
         spawned = on_terminal(home, *words.split())
         assert json.loads(spawned.out)["ok"] is True
         assert "\x1b" not in spawned.out
-
-
-def test_raw_prints_only_the_text(run: Run) -> None:
-    run("memory", "write", "the deploy script needs the staging key before it runs")
-    assert run("recall", "deploy script", "--raw").out == "the deploy script needs the staging key before it runs\n"
-    assert run("recall", "zzz qqq", "--raw").out == ""

@@ -1,16 +1,12 @@
 """A hostile repository's files decide nothing and cannot block us."""
 
-import json
 import os
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from conftest import Run
 
 from core import project
-
-START = {"hook_event_name": "SessionStart", "session_id": "s", "source": "startup"}
 
 
 @pytest.fixture
@@ -20,14 +16,6 @@ def repo(tmp_path: Path) -> Path:
     (root / ".git").mkdir(parents=True)
     (root / ".joelclaw").mkdir()
     return root
-
-
-@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir, lambda path: os.symlink("/dev/zero", path)])
-def test_a_repositorys_settings_file_is_not_read(run: Run, repo: Path, make: Callable[[Path], None]) -> None:
-    make(repo / ".joelclaw" / "config.toml")
-    started = run("hook", "claude", stdin=json.dumps(START | {"cwd": str(repo)}), cwd=repo)
-    assert started.err == ""
-    assert run("status", cwd=repo).code == 0
 
 
 def git_elsewhere(kind: str, repo: Path, victim: Path) -> None:

@@ -152,11 +152,13 @@ def test_events_with_every_secret_everywhere(home: Path) -> None:
 
 def test_memory_write_with_secrets_in_every_option(home: Path) -> None:
     for number, sample in enumerate(FEW):
-        attempt(
+        done = attempt(
             home, "memory", "write", f"deploy note {number}: {sample.text}", "--tags", f"{sample.text},kept",
             "--source", sample.text,
             "--session", sample.text, "--project", sample.text, "--category", sample.text,
-        ).assert_done()  # fmt: skip
+        )  # fmt: skip
+        done.assert_done()
+        assert sample.secret not in done.out and done.result["redacted"]
     for start in range(0, len(POSITIVE), 40):
         text = "\n".join(sample.text for sample in POSITIVE[start : start + 40])
         attempt(home, "memory", "write", "-", stdin=text.encode()).assert_done()

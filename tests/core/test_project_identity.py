@@ -3,27 +3,17 @@
 import json
 import shutil
 import sqlite3
-import subprocess
 from pathlib import Path
-from typing import Any
 
 import pytest
 from conftest import NOW_MS, Run
+from test_git_state import git
 
 from core import project
 
 NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
 LATER = {"JOELCLAW_NOW_MS": str(NOW_MS + 60_000)}
 QUERY = "retry policy of the importer"
-
-
-def git(folder: Path, *words: str) -> None:
-    subprocess.run(
-        ["git", "-c", "user.name=a", "-c", "user.email=a@example.org", *words],
-        cwd=folder,
-        check=True,
-        capture_output=True,
-    )
 
 
 def repository(folder: Path, origin: str = "") -> Path:
@@ -158,32 +148,3 @@ def test_recall_is_narrowed_to_a_project_and_global_memories(run: Run) -> None:
     assert recalled(run, "--project", "proxy") == {"foreign", "global", "lost"}, "short for the only such name"
     assert recalled(run, "--project", "none/such") == {"global", "lost"}
     assert recalled(run, "--everywhere", "--project", "acme/proxy") == {"foreign", "global", "lost"}
-
-
-def hook(run: Run, name: str, session: str, cwd: Path, env: dict[str, str], **more: Any) -> str:
-    event = {"hook_event_name": name, "session_id": session, "cwd": str(cwd), **more}
-    out = run("hook", "claude", stdin=json.dumps(event), env={**env, "JOELCLAW_INJECT_QUERY": QUERY}).out
-    return str(json.loads(out)["hookSpecificOutput"]["additionalContext"]) if out.startswith("{") else out
-
-
-@pytest.mark.usefixtures("stocked")
-def test_a_session_gets_memories_of_its_project(run: Run, tmp_path: Path) -> None:
-    folder = repository(tmp_path / "any", "git@github.com:acme/gateway.git")
-    answer = hook(run, "SessionStart", "s1", folder, NOW, source="startup")
-    shown = {word for word in ("Own:", "Plain:", "Global:", "Foreign:", "Lost:") if word in answer}
-    assert shown == {"Own:", "Global:", "Lost:"}
-
-
-def test_memories_written_in_a_session_get_its_project(run: Run, tmp_path: Path) -> None:
-    from claude_transcript import Transcript
-
-    transcript = Transcript(tmp_path / "t.jsonl")
-    transcript.user("look at the importer of the tide tables")
-    transcript.used("c1", "Bash", "ok", command="make check")
-    run("memory", "archive", str(transcript.path), env=NOW)
-    (session,) = {hit["session"] for hit in run("recall", "tide tables", env=NOW).result["hits"]}
-    written = run("memory", "write", "Tide tables are read in batches", "--session", session, env=NOW).result
-    assert written["project"] == "gateway", "the session's"
-    assert run("memory", "write", "Harbour names are upper case", env=NOW).result["project"] == ""
-    answer = run("memory", "write", "Buoys have numbers", "--session", session, "--project", "own", env=NOW).result
-    assert answer["project"] == "own"

@@ -2,13 +2,14 @@
 
 import json
 import shutil
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 from claude_transcript import Transcript
 from conftest import NOW_MS, Attempt, Run, attempt
+from test_git_state import git
+from test_project_identity import repository
 
 MINUTE = 60_000
 WORDS = "harbour gauge importer retries"
@@ -19,20 +20,6 @@ EVERYONE = "EVERYSIDE"
 
 def at(minutes: float, **more: str) -> dict[str, str]:
     return {"JOELCLAW_NOW_MS": str(NOW_MS + int(minutes * MINUTE)), "JOELCLAW_INJECT_QUERY": WORDS, **more}
-
-
-def git(folder: Path, *words: str) -> None:
-    command = ["git", "-c", "user.name=a", "-c", "user.email=a@example.org", *words]
-    subprocess.run(command, cwd=folder, check=True, capture_output=True)
-
-
-def repository(folder: Path, name: str) -> Path:
-    folder.mkdir(parents=True)
-    git(folder, "init", "-q")
-    git(folder, "commit", "-q", "--allow-empty", "-m", "first")
-    git(folder, "remote", "add", "origin", f"git@github.com:acme/{name}.git")
-    (folder / "package.json").write_text(json.dumps({"name": "gauge", "description": WORDS}))
-    return folder
 
 
 def hook(run: Run, name: str, session: str, cwd: Path | None, minutes: float, **more: Any) -> str:
@@ -78,12 +65,11 @@ def lived(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Pat
     def run(*words: str, stdin: str = "", env: dict[str, str], cwd: Path | None = None) -> Attempt:
         return attempt(tmp_path / "home", *words, stdin=stdin.encode(), env=env, cwd=cwd)
 
-    alpha = repository(tmp_path / "alpha", "alpha")
+    alpha = repository(tmp_path / "alpha", "git@github.com:acme/alpha.git")
     git(alpha, "worktree", "add", "-q", str(tmp_path / "elsewhere"))
-    (tmp_path / "elsewhere" / "package.json").write_text((alpha / "package.json").read_text())
     plain = tmp_path / "plain"
     plain.mkdir()
-    folders = {"alpha": alpha, "beta": repository(tmp_path / "beta", "beta"), "nowhere": None}
+    folders = {"alpha": alpha, "beta": repository(tmp_path / "beta", "git@github.com:acme/beta.git"), "nowhere": None}
     for side, folder in folders.items():
         worked(run, tmp_path, side, folder)
     note = f"[gate=allow] {EVERYONE}: decided that the {WORDS} in gauge.py must log each try because operators ask"

@@ -90,18 +90,6 @@ def test_collections_are_exported_one_by_one(run: Run) -> None:
     assert (done.code, done.json["error"]["code"]) == (2, "MEMORY_INVALID_ARGS")
 
 
-def test_secrets_do_not_come_in(run: Run, home: Path) -> None:
-    secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
-    names = ("text", "id", "context", "source", "session", "project", "title", "path", "reason")
-    row = dict.fromkeys(names, f"x {secret}")
-    lines = _lines({**row, "tags": [secret], "history": [{"text": secret, "at": 1}]})
-    result = run("memory", "import", "-", stdin=lines).result
-    assert result["added"] == 1 and result["redacted"]
-    for path in home.rglob("*"):
-        if path.is_file():
-            assert secret.encode() not in path.read_bytes(), path
-
-
 MANY = 2_000
 FULL = {"STORE_FULL", "STORE_IO"}
 LIMIT = 1_100_000

@@ -221,40 +221,6 @@ def test_a_session_that_ends_during_a_command_is_observed_after_it(
     over(home)
 
 
-def test_a_repository_chooses_neither_the_model_nor_where_it_works(
-    run: Run, home: Path, transcript: Transcript, model: Fake, tmp_path: Path
-) -> None:
-    """Nor with a program that is called as the user's, beside it."""
-    repo, marks = tmp_path / "repo", tmp_path / "marks"
-    (repo / ".joelclaw").mkdir(parents=True)
-    (repo / ".git").mkdir()
-    marks.mkdir()
-    hostile = f"#!/bin/sh\ntouch {marks}/hostile\n"
-    (repo / ".joelclaw" / "config.toml").write_text(f'[model]\ncommand = "touch {marks}/chosen"\n')
-    for name in ("observer", "sitecustomize.py"):
-        (repo / name).write_text(hostile)
-        (repo / name).chmod(0o755)
-    with transcript.path.open("a") as file:
-        file.write("")
-    settings(home, f"sh -c 'pwd > {marks}/where; exec {model.command}'")
-    run("hook", "claude", stdin=payload("PreCompact", transcript.path, cwd=str(repo)), cwd=repo)
-    over(home)
-    assert [path.name for path in marks.iterdir()] == ["where"]
-    assert (marks / "where").read_text().strip() == str(home)
-    assert len(stored(home)) == 4
-
-    transcript.user("Once more.")
-    settings(home, "./observer")
-    path = {"PATH": f".:{clean_environment(home)['PATH']}"}
-    run("hook", "claude", stdin=payload("SessionEnd", transcript.path, cwd=str(repo)), cwd=repo, env=path)
-    over(home)
-    settings(home, "observer")
-    run("hook", "claude", stdin=payload("SessionEnd", transcript.path, cwd=str(repo)), cwd=repo, env=path)
-    over(home)
-    assert [path.name for path in marks.iterdir()] == ["where"]
-    assert ["MODEL_NOT_FOUND" in event["error"] for event in events(run, "failed")] == [True, True]
-
-
 def test_a_hook_inside_the_model_starts_no_model(run: Run, home: Path, transcript: Transcript, tmp_path: Path) -> None:
     """A model's command that is an agent fires the agent's hooks, and may even call us."""
     out = tmp_path / "inner.json"

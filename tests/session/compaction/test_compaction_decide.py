@@ -47,18 +47,9 @@ def test_a_second_compaction_is_refused(run: Run, tmp_path: Path, name: str, tok
     after = run(*words).result
     # What the check of the report looked at: the newest answer in the context, which is a kept one.
     assert after["staleUsageTokens"] == tokens
-    assert {**after, **expected(tokens)} == after
+    expected = {"compact": False, "reason": "nothing-since-compaction", "source": "estimate", "threshold": 180_000}
+    assert {**after, **expected} == after
     assert 0 < after["contextTokens"] < 5_000
-
-
-def expected(tokens: int) -> dict[str, object]:
-    """Of every second compaction."""
-    return {
-        "compact": False,
-        "reason": "nothing-since-compaction",
-        "source": "estimate",
-        "threshold": 180_000,
-    }
 
 
 def test_above_the_threshold_and_not_at_it(run: Run, tmp_path: Path) -> None:

@@ -2,10 +2,8 @@
 
 from pathlib import Path
 
-from conftest import ROOT, Run
+from conftest import Run
 from pi_session import PiSession, call
-
-PAYLOADS = ROOT / "tests" / "agents" / "payloads"
 
 
 def conversation(path: Path) -> PiSession:
@@ -67,17 +65,3 @@ def test_parts(run: Run, tmp_path: Path) -> None:
     assert part("--part", "branch") == ["first", "a" * 6, "second", "b" * 6, "third", "c" * 6, "d" * 6]
     assert part("--part", "summarize") == ["second", "b" * 6]
     assert part("--part", "prefix") == ["third", "c" * 6]
-
-
-def test_a_recorded_session(run: Run) -> None:
-    path = str(PAYLOADS / "pi" / "session.jsonl")
-    branch = run("compaction", "serialize", path, "--part", "branch").result["text"]
-    assert branch.startswith("[User]: In parcelbox, webhooks are sometimes delivered twice.")
-    assert branch.count("[User]: ") == 4
-    assert "Insight: the duplicates are not a race in the sender." in branch
-    assert "make check-delivery SEED=8841" in branch
-    assert branch.rstrip().endswith("I can see the files, but I only have the summary for the rest.")
-    assert "joelclaw-memory" not in branch
-    context = run("compaction", "serialize", path).result["text"]
-    assert "The user asked for several improvements to a service." in context
-    assert "Insight: the duplicates" not in context

@@ -9,36 +9,11 @@ from typing import Any
 import pytest
 from conftest import Run
 from pi_session import PiSession, call
+from test_summary_form import GOOD as REPLY
 
 from session.compaction import summary
 from session.compaction.summary import Section
 
-ROOT = Path(__file__).resolve().parents[3]
-REPLY = """\
-## Goal
-Import a day of readings.
-
-## Constraints & Preferences
-- standard library only
-
-## Progress
-### Done
-- [x] step 1
-
-### In Progress
-(none)
-
-### Blocked
-- step 5 (HB-2207)
-
-## Key Decisions
-- **batches**: a power cut costs one
-
-## Next Steps
-1. the column
-
-## Critical Context
-- a pool of 4 takes 139 s"""
 FILES = "<read-files>\nlib/evil.py\n</read-files>"
 
 
@@ -107,7 +82,7 @@ def test_a_models_summary_is_used_without_its_file_lists(run: Run, tmp_path: Pat
         "compaction", "summarize", session(tmp_path, *TALK), "--keep-recent", "10", "--command", command
     ).result
     assert result["source"] == "model" and result["fallback"] is None and result["problems"] == []
-    assert result["summary"].startswith("## Goal\nImport a day of readings.")
+    assert result["summary"].startswith("## Goal\nImport a day without being killed.")
     assert summary.parse(result["summary"]) == summary.parse(REPLY)
     assert "evil" not in result["summary"]
     assert result["summary"].endswith("<modified-files>\nsrc/a.py\n</modified-files>")
@@ -215,11 +190,3 @@ def test_a_conversation_too_long_for_the_prompt_is_quoted(run: Run, tmp_path: Pa
     words = ("--keep-recent", "10", "--command", model("print(REPLY)"))
     result = run("compaction", "summarize", session(tmp_path, *turns), *words, env=env).result
     assert (result["source"], result["fallback"]["code"]) == ("extractive", "MODEL_TOO_LONG")
-
-
-def test_a_recorded_session(run: Run) -> None:
-    path = ROOT / "tests/agents/payloads/pi/session.jsonl"
-    result = run("compaction", "summarize", str(path), "--keep-recent", "400").result
-    assert result["source"] == "extractive"
-    assert result["summary"].startswith(f"*{summary.MARK}")
-    assert "## Goal\n" in result["summary"]

@@ -183,4 +183,7 @@ def test_any_conversation_is_bounded_and_in_the_form(messages: list[Node], token
     text = summary.render(quoted)
     assert cost(summary.MARK_LINE + text) <= tokens + len(quoted) * 60
     assert "read-files>" not in text and "</joelclaw-memory>" not in text
-    assert list(summary.parse(text)) == [name for name in Section if quoted.get(name, "").strip("-* .")]
+    empty = ("", "none", "n/a")
+    assert list(summary.parse(text)) == [
+        name for name in Section if quoted.get(name, "").strip("-* .").lower() not in empty
+    ]

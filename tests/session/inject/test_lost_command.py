@@ -260,16 +260,6 @@ def test_wrong_usage(run: Run, words: tuple[str, ...]) -> None:
     assert refused.json["fix"]
 
 
-def test_secrets_stay_out(run: Run, tmp_path: Path) -> None:
-    transcript = gateway(tmp_path / f"{SESSION}.jsonl")
-    secret = "ghp_" + "a1B2c3D4e5" * 3 + "f6G7h8"
-    transcript.user(f"the deploy of the gateway reads the token {secret} from its environment")
-    transcript.used("s", "Bash", "ok", command=f"GITHUB_TOKEN={secret} make deploy")
-    transcript.compact()
-    run("memory", "archive", str(transcript.path))
-    assert secret not in run("lost", "--limit", "1000").out
-
-
 @given(st.text(max_size=200), st.text(min_size=1, max_size=40))
 def test_a_printed_command_is_a_single_line_with_the_name(name: str, session: str) -> None:
     printed = recall_command(name, session)
