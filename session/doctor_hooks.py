@@ -57,64 +57,72 @@ class Checked:
 
     def __init__(self, client: Client, *, project: bool) -> None:
         self.client = client
-        self.project = project
         self.settings = settings_of(client)
         self.since: int | None = None
-        path = self.settings.path(project=project)
-        self.facts: dict[str, Any] = {"scope": "project" if project else "user", "path": path}
-        self.findings = list(self._check(path))
+        self._project = project
+        self._path = self.settings.path(project=project)
+        self._install = f"joelclaw install {client.name}{' --project' * project}"
+        row = plan.installation_row(self.settings, project)
+        same = ("scope", "path", "present", "installed", "current", "version")
+        self.facts: dict[str, Any] = {key: row[key] for key in same}
+        self.findings = list(self._check(row["notes"]))
 
-    def _check(self, path: str) -> Iterator[Finding]:
-        settings, name, about, project = self.settings, self.client.name, self.facts, self.project
-        install = f"joelclaw install {name}{' --project' * project}"
-        listed = plan.installation_row(settings, project)
-        about |= {key: listed[key] for key in ("present", "installed", "current", "version")}
+    def _check(self, notes: list[str]) -> Iterator[Finding]:
+        name, settings = self.client.name, self.settings
         try:
-            installed = plan.installed_in(settings, path)
-            if listed["installed"] is None:  # another of its files cannot be read
-                raise Failure("", listed["notes"][-1], f"repair that file, then run `{install}`")
+            installed = plan.installed_in(settings, self._path)
+            if self.facts["installed"] is None:  # another of its files cannot be read
+                raise Failure("", notes[-1], f"repair that file, then run `{self._install}`")
         except Failure as failure:
             code = "SETTINGS_UNREADABLE" if failure.code == "INSTALL_FAILED" else "SETTINGS_DAMAGED"
             fix = failure.fix.replace("; nothing was changed", "").replace("run this", "run `joelclaw doctor`")
             yield error(code, name, f"the client cannot read its settings: {failure.message}", fix)
             return
-        is_twice, other = False, settings.path(project=not project)
+        is_twice, other = False, settings.path(project=not self._project)
         with suppress(Failure):
-            is_twice = other != path and bool(plan.installed_in(settings, other))
+            is_twice = other != self._path and bool(plan.installed_in(settings, other))
         if not installed:
-            if plan.receipt_of(path) or listed["installed"]:
-                message = f"joelclaw was installed in {path} but its hooks are gone"
-                yield error("HOOKS_REMOVED", name, message, install)
-            elif about["present"] and not is_twice:
-                yield note("NOT_INSTALLED", name, f"{name} is here, but joelclaw is not installed in it", install)
+            if plan.receipt_of(self._path) or self.facts["installed"]:
+                message = f"joelclaw was installed in {self._path} but its hooks are gone"
+                yield error("HOOKS_REMOVED", name, message, self._install)
+            elif self.facts["present"] and not is_twice:
+                yield note("NOT_INSTALLED", name, f"{name} is here, but joelclaw is not installed in it", self._install)
             return
-        self.since = os.stat(path).st_mtime_ns // 1_000_000
-        executable = installed[0].executable
-        hooked = {entry.event for entry in installed}
-        missing = [event for event in settings.events if event not in hooked]
-        if missing:
-            message = f"no hook is installed for {', '.join(missing)}: those events are neither recorded nor answered"
-            yield error("HOOKS_MISSING", name, message, install)
-        elif not listed["current"] and shutil.which(executable):
-            message = "the installed entries differ from those of this version"
-            yield warning("HOOKS_OUTDATED", name, message, install)
+        self.since = os.stat(self._path).st_mtime_ns // 1_000_000
+        yield from self._check_entries(installed)
         if is_twice:
             message = "joelclaw is installed for the user and for this project: every event is reported twice"
             yield warning("HOOKS_TWICE", name, message, f"joelclaw uninstall {name} --project")
         yield from (error("HOOKS_DISABLED", name, *obstacle) for obstacle in settings.switched_off())
-        yield from (error("TRUST_MISSING", name, *obstacle) for obstacle in settings.untrusted(project=project))
-        if project and not listed["current"]:  # a project's file may name any command
-            message = f"{path} belongs to the project, differs from what an installation writes, and was not run"
-            yield warning("HOOK_NOT_TRIED", name, message, install)
+        yield from (error("TRUST_MISSING", name, *obstacle) for obstacle in settings.untrusted(project=self._project))
+        yield from self._check_command(installed[0])  # the others run the same command
+
+    def _check_entries(self, installed: list[Entry]) -> Iterator[Finding]:
+        """Whether every event has a hook, as this version writes it."""
+        hooked = {entry.event for entry in installed}
+        missing = [event for event in self.settings.events if event not in hooked]
+        if missing:
+            message = f"no hook is installed for {', '.join(missing)}: those events are neither recorded nor answered"
+            yield error("HOOKS_MISSING", self.client.name, message, self._install)
+        elif not self.facts["current"] and shutil.which(installed[0].executable):
+            message = "the installed entries differ from those of this version"
+            yield warning("HOOKS_OUTDATED", self.client.name, message, self._install)
+
+    def _check_command(self, entry: Entry) -> Iterator[Finding]:
+        """Whether the command of a hook is there and works."""
+        name, executable = self.client.name, entry.executable
+        if self._project and not self.facts["current"]:  # a project's file may name any command
+            message = f"{self._path} belongs to the project, differs from what an installation writes, and was not run"
+            yield warning("HOOK_NOT_TRIED", name, message, self._install)
         elif not shutil.which(executable):
             message = f"the hooks of {name} do nothing: {executable} is gone, or cannot be executed"
             # In a project's file, joelclaw goes by its bare name.
             fix = f"joelclaw install {name}" if os.sep in executable else "put joelclaw on this user's PATH"
             yield error("HOOK_COMMAND_GONE", name, message, fix)
         else:
-            yield from self._try(installed[0], install)  # the others run the same command
+            yield from self._try(entry)
 
-    def _try(self, entry: Entry, install: str) -> Iterator[Finding]:
+    def _try(self, entry: Entry) -> Iterator[Finding]:
         """Run a hook; yields its fault."""
         client, event = self.client, entry.event
         tried = event or next(name for name, kind in client.events.items() if kind == "start")
@@ -127,7 +135,7 @@ class Checked:
             yield error("HOOK_HANGS", client.name, message, reinstall)
         elif not events:
             message = f"{what} does not reach joelclaw: {entry.executable}: {ended.explain()}"
-            yield error("HOOK_FAILS", client.name, message, install)
+            yield error("HOOK_FAILS", client.name, message, self._install)
         elif action in ("hook.failed", "hook.timeout"):
             yield error("HOOK_FAILS", client.name, f"{what} failed: {reason}", reinstall)
         elif action == "hook.degraded":

@@ -62,13 +62,11 @@ def memory_write(options: Mapping[str, Any]) -> Answer:
 
 
 def _whole_id(db: apsw.Connection, given: str) -> str:
-    """The archived session whose id, a UUID, begins with what is given, else the latter; SESSION_AMBIGUOUS."""
-    if 8 <= len(given) < 36 and "-" not in given[:8] and not given.strip("0123456789abcdef-"):
-        from core.store import sessions
+    """The archived session whose UUID begins with what is given, else the latter. Raises Failure SESSION_AMBIGUOUS."""
+    from core.store import sessions
 
-        found = sessions.whole_id(db, given)
-        return found if len(found) == 36 else given
-    return given
+    is_of_uuid = len(given) >= 8 and not given.strip("0123456789abcdef-")  # listings show the first eight digits
+    return (is_of_uuid and sessions.whole_id(db, given)) or given
 
 
 def _project(db: apsw.Connection, session: str) -> str:

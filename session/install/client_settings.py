@@ -42,7 +42,6 @@ class Settings:
     allowed: tuple[str, ...] = ()  # in `file`, the keys of the list of shell commands that run without a question
     rule = ""  # how an entry there names the beginning of a command (`{}`)
     rule_file = ""  # below the folder: a file of ours with such rules
-    skill = ""  # below the folder: a short instruction that the client's model may read
     manifests: Mapping[str, dict[str, Any]] = {}  # JSON files next to our extension that describe it, by name
     plugins_file = ""  # the settings in which the client wants our extension switched on
     servers_file = ""  # below the folder: the file with its MCP servers, if it starts any
@@ -123,7 +122,6 @@ class ClaudeForm(Settings):
     """A client whose settings have the form of Claude Code's."""
 
     allowed: tuple[str, ...] = ("permissions", "allow")
-    skill = "skills/joelclaw/SKILL.md"
     switch = ("disableAllHooks",)
     switch_on = False
 
@@ -169,7 +167,6 @@ class CodexSettings(Settings):
 
     end_timeout = 3
     rule_file = "rules/joelclaw.rules"
-    skill = "skills/joelclaw/SKILL.md"
     servers_file = "config.toml"
     servers_key = "mcp_servers"
     switch = ("features", "hooks")
@@ -208,7 +205,6 @@ class GeminiSettings(Settings):
     label = "joelclaw"
     rule_file = "policies/joelclaw.toml"
     switch = ("hooksConfig", "enabled")
-    skill = "skills/joelclaw/SKILL.md"
     servers_file = "settings.json"
     asks_trust = True
 

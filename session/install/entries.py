@@ -18,6 +18,7 @@ from session.install.client_settings import Settings
 from session.install.settings_text import Malformed
 
 EXTENSION = "the extension of joelclaw, which the client loads"
+SKILL = "skills/joelclaw/SKILL.md"  # below a client's folder: a short instruction that its model may read
 EXTENSION_LINE = re.compile(r"^const JOELCLAW = .*$", re.MULTILINE)
 
 
@@ -62,9 +63,9 @@ def own_files(client: Settings, command: str, *, project: bool) -> Iterator[tupl
     if client.rule_file and not project:  # a repository must not decide what runs without asking
         purpose = "rules: `joelclaw recall` runs without a question"
         yield client.below(client.rule_file, project=project), client.rules_of(recall_commands(command)), purpose
-    if client.skill:
+    if client.events:
         text = _packaged("skill.md").replace("{joelclaw}", shlex.quote(command))
-        yield client.below(client.skill, project=project), text, "a skill: when and how to ask the memory"
+        yield client.below(SKILL, project=project), text, "a skill: when and how to ask the memory"
 
 
 def executable_of_extension(text: str) -> str:
