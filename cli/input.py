@@ -142,7 +142,7 @@ def read_object(limit: int) -> bytes:
 
     data = bytearray()
     is_too_long = False
-    end = time.monotonic() + 3  # seconds
+    end = time.monotonic() + 30  # seconds, if a program goes on writing; the deadline of a hook ends it earlier
     try:
         while not os.isatty(0) and (left := end - time.monotonic()) > 0:
             may_be_complete = data[-1_000:].rstrip()[-1:] == b"}"

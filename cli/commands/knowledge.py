@@ -4,6 +4,7 @@
 """
 
 import os
+from collections.abc import Callable
 from typing import Annotated, Any, Literal, get_args
 
 import typer
@@ -209,23 +210,21 @@ def adr(
         about = {"description": "The decision records of the vault.", "vault_root": root, "subcommands": verbs}
         return Answer(about)
     records = decisions.read_all(root)
-    if verb == "list":
-        status = (only or "").strip().lower()
-        if status:
-            require_known("status", status, decisions.STATUSES, "INVALID_ADR_STATUS")
-        return Answer(decisions.listing(records, status, limit or 200))
-    if verb == "rank":
-        if only is not None:
-            only = "do-next" if only == "next" else only
-            require_known("band", only, tuple(decisions.BANDS), "INVALID_ADR_PRIORITY_BAND")
-        return Answer(decisions.rank(records, band=only or "", only_unscored=unscored, closed_too=all))
-    if verb == "locate":
-        return Answer(decisions.locate(records, text, min(limit or 10, 50)))
-    if verb == "next":
-        return Answer(decisions.recommend(records, min(limit or 3, 20)))
-    if verb == "collisions":
-        return Answer(decisions.collisions(records))
-    if verb == "audit":
-        audit = decisions.audit(root, records)
-        return Answer(audit, exit_code=0 if audit["ok"] else FAILED)
-    return Answer((decisions.refs if verb == "refs" else decisions.expand)(records, text))
+    status = (only or "").strip().lower() if verb == "list" else ""
+    band = ("do-next" if only == "next" else only or "") if verb == "rank" else ""
+    if status:
+        require_known("status", status, decisions.STATUSES, "INVALID_ADR_STATUS")
+    if verb == "rank" and only is not None:
+        require_known("band", band, tuple(decisions.BANDS), "INVALID_ADR_PRIORITY_BAND")
+    run: dict[str, Callable[[], dict[str, Any]]] = {
+        "list": lambda: decisions.listing(records, status, limit or 200),
+        "locate": lambda: decisions.locate(records, text, min(limit or 10, 50)),
+        "refs": lambda: decisions.refs(records, text),
+        "prompt": lambda: decisions.expand(records, text),
+        "collisions": lambda: decisions.collisions(records),
+        "audit": lambda: decisions.audit(root, records),
+        "rank": lambda: decisions.rank(records, band=band, only_unscored=unscored, closed_too=all),
+        "next": lambda: decisions.recommend(records, min(limit or 3, 20)),
+    }
+    result = run[verb]()
+    return Answer(result, exit_code=FAILED if verb == "audit" and not result["ok"] else 0)

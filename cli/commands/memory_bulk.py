@@ -113,31 +113,12 @@ def archive_files(paths: list[str], agent: str, *, all: bool, again: bool = Fals
     """
     if all and agent not in ("", *clients.keeping_files()):
         raise wrong_usage(f"it is not known where {agent!r} keeps sessions", "name its transcripts instead of --all")
-    now = clock.now_ms()
     given = [path for name in paths for path in (_transcripts_of(name) if again else [name])]
     found = transcript_files.find(given, agent, every=all)
     if paths and not found:
         raise Failure("ARCHIVE_FAILED", f"there is no transcript in {paths[0]}", NAME_TRANSCRIPTS)
-    db = sqlite.open_reading()
-    if db is not None and sessions.has_unchecked(db):
-        writing = sqlite.open_writing(busy_ms=config.load().get_int("store.busy_ms"), durable=False)
-        with sqlite.transaction(writing):
-            sessions.read_emptied_again(writing)
-    known = KnownFiles(db, agent, now)
     back = _admit_again(found, agent) if again else 0
-    states = [(file, None if again else known.of(file)) for file in found]
-    new = [file for file, state in states if state is None]
-    every = found if all and not agent else None
-    has_titles = any(clients.by_name(name).titles() for name in clients.keeping_files())
-    report = _archive_new(new, known, agent, every, again=again) if new or has_titles else Archived()
-    for file, state in states:
-        if state is not None and state["client"]:
-            report.take(state["client"], file.path)
-        elif state is not None:
-            report.leave_out(file.path, state["reason"])
-    if every is not None and db is not None and sqlite.replaces_lost_store(db):
-        sqlite.note_archived_again()
-    result = report.result
+    result = _archive(found, agent, is_every=all and not agent, again=again)
     if result["skipped"] and not result["transcripts"] and not all:
         first = result["skipped"][0]
         about = f"none of {result['skippedCount']} files could be archived; {first['path']}: {first['reason']}"
@@ -184,14 +165,33 @@ def _admit_again(found: Sequence[Any], agent: str) -> int:
     return back
 
 
-def _archive_new(new: Sequence[Any], known: Any, agent: str, every: Sequence[Any] | None, *, again: bool) -> Any:
-    """Archive files that are new or have changed. `every` is given if these are all files of all clients."""
-    db = sqlite.open_writing(busy_ms=config.load().get_int("store.busy_ms"), durable=False)
-    archiver = transcript_files.Archiver(db, stored_id, agent, again=again)
-    with shared.progress_bar("archiving", sum(file.size for file in new)) as (_, advance):
-        report = transcript_files.ingest_all(archiver, new, progress=advance, known=known)
-    known.save(db, every)
-    return report
+def _archive(found: Sequence[Any], agent: str, *, is_every: bool, again: bool) -> dict[str, Any]:
+    """Archive the files that are new or have changed, and count the others. Returns what the command prints.
+
+    `is_every`: these are all files of all clients.
+    """
+    db, busy_ms = sqlite.open_reading(), config.load().get_int("store.busy_ms")
+    if db is not None and sessions.has_unchecked(db):
+        writing = sqlite.open_writing(busy_ms=busy_ms, durable=False)
+        with sqlite.transaction(writing):
+            sessions.read_emptied_again(writing)
+    known, report = KnownFiles(db, agent, clock.now_ms()), Archived()
+    states = [(file, None if again else known.of(file)) for file in found]
+    new = [file for file, state in states if state is None]
+    if new or any(clients.by_name(name).titles() for name in clients.keeping_files()):
+        writing = sqlite.open_writing(busy_ms=busy_ms, durable=False)
+        archiver = transcript_files.Archiver(writing, stored_id, agent, again=again)
+        with shared.progress_bar("archiving", sum(file.size for file in new)) as (_, advance):
+            report = transcript_files.ingest_all(archiver, new, progress=advance, known=known)
+        known.save(writing, found if is_every else None)
+    for file, state in states:
+        if state is not None and state["client"]:
+            report.take(state["client"], file.path)
+        elif state is not None:
+            report.leave_out(file.path, state["reason"])
+    if is_every and db is not None and sqlite.replaces_lost_store(db):
+        sqlite.note_archived_again()
+    return report.result
 
 
 # Past sessions that are not archived yet
