@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 FORGOTTEN = "forgotten"  # the outcome of a call that was forgotten
 EMPTIED = "tool = '', file = '', command = '', error = '', passage = '', outcome = ?"
 MOST_SCORED = 5_000  # matches of a frequent word that get a BM25: the newest
+ONLY_OF_CALL = {"name": "first = ?2 AND last = ?2"}  # by table, which rows of a session only the call ?2 has
 LIVE = "abandoned = 0"  # not from before the user went back: see `core.store.branches`
 OWN_COLUMNS = "session_id AS session, number, key, prompt, at, tool, file, command, outcome, error, passage, abandoned"
 COLUMNS = f"{OWN_COLUMNS}, call.project"
@@ -62,7 +63,8 @@ def forget(db: apsw.Connection, session: str, number: int) -> bool:
     if row is None:
         return False
     db.execute("DELETE FROM call_lexicon WHERE rowid = ?", row)
-    db.execute("DELETE FROM name WHERE session_id = ? AND first = ? AND last = ?", (session, number, number))
+    for table, condition in ONLY_OF_CALL.items():
+        db.execute(f"DELETE FROM {table} WHERE session_id = ?1 AND {condition}", (session, number))
     drop_places(db, session, number)
     return True
 

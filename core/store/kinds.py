@@ -174,7 +174,7 @@ def hide_session(db: apsw.Connection, session: str, memories: Iterable[str], *, 
 def hide_call(db: apsw.Connection, session: str, number: int, *, now: int) -> None:
     """Hide a call, and the names and places that only it has."""
     about = (*_about(db, session, now), number)
-    for table, where in (("call", "number = ?2"), ("name", "first = ?2 AND last = ?2")):
+    for table, where in {"call": "number = ?2", **calls.ONLY_OF_CALL}.items():
         query = f"SELECT * FROM {table} WHERE session_id = ?1 AND {where}"
         _keep(db, about, table, fetch_dicts(db, query, (session, number)))
     for table, rows in (("place", calls.places(db, session)), ("edit", calls.edits(db, session))):

@@ -1,10 +1,13 @@
-"""Settings: which source overrides which, what is refused, and that a project's file sets nothing."""
+"""Settings: which source overrides which, what is refused or reported, and that a project's file sets nothing."""
 
+import json
 import re
 from pathlib import Path
 
 import pytest
-from conftest import ROOT, Run
+from conftest import NOW, ROOT, Run
+
+from core import config
 
 # What docs/configuration.md promises of each setting that is a number: name, least and most.
 RANGES = re.findall(
@@ -17,9 +20,11 @@ def zone(run: Run, percent: int, **environment: str) -> str:
     return str(saved.result["zone"])
 
 
-def put(folder: Path, text: str) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "config.toml").write_text(text, encoding="utf-8")
+def put(folder: Path, text: str) -> str:
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    path = folder / "config.toml"
+    path.write_text(text, encoding="utf-8")
+    return str(path)
 
 
 def test_the_environment_overrides_the_home_and_a_project_sets_nothing(run: Run, home: Path, tmp_path: Path) -> None:
@@ -73,3 +78,38 @@ def test_invalid_toml_is_reported_and_left_untouched(run: Run, home: Path) -> No
 def test_a_byte_order_mark_is_ignored(run: Run, home: Path) -> None:
     put(home, "\ufeff[checkpoint]\r\nwarm_percent = 25\r\n")
     assert zone(run, 30) == "warm"
+
+
+def test_an_unknown_setting_is_reported_and_the_command_works(run: Run, home: Path) -> None:
+    path = put(home, "[inject]\nmin_scor = 0.4\nmax_tokens = 200\n")
+    first = run("memory", "write", "the deploy key lies in the vault", env=NOW)
+    assert first.err == f"joelclaw: {path}: inject.min_scor: unknown\n"
+    assert first.json["ok"] is True
+
+
+def test_status_keeps_reporting_an_unknown_setting_and_stays_healthy(run: Run, home: Path) -> None:
+    path = put(home, "[inject]\nmin_scor = 0.4\n")
+    for _ in range(2):
+        status = run("status", env=NOW).result
+        assert status["config"]["unknown"] == [f"{path}: inject.min_scor: unknown"]
+        assert (status["healthy"], status["problems"]) == (True, [])
+    put(home, "[inject]\nmin_score = 0.4\n")
+    assert run("status", env=NOW).result["config"]["unknown"] == []
+
+
+def test_a_hook_says_nothing_of_an_unknown_setting(run: Run, home: Path) -> None:
+    put(home, "[inject]\nmin_scor = 0.4\n")
+    payload = json.dumps({"session_id": "s", "messages": ["Mend it."], "percent": 10})
+    outcome = run("hook", "pi", "turn_end", stdin=payload, env=NOW)
+    assert (outcome.err, json.loads(outcome.out)) == ("", {"messages": []})
+
+
+def test_all_settings_are_spelled_alike_and_so_are_the_documents() -> None:
+    for name in config.SETTINGS:
+        section, _, key = name.partition(".")
+        assert section.isalpha() and key.replace("_", "").isalpha() and key.islower(), name
+    documented = "".join(path.read_text() for path in (ROOT / "docs").glob("*.md"))
+    keys = [old.partition(".")[2] for old in config.FORMER_NAMES]
+    for key in keys:
+        documented = documented.replace(f"`{key}`", "", 1)  # where it says that it is still read
+    assert [key for key in keys if key in documented] == []

@@ -55,27 +55,6 @@ def test_a_prefix_of_the_id_will_do_when_it_is_the_only_one(run: Run) -> None:
     assert run("memory", "forget", "memory-1", ok=False).json["error"]["code"] == "MEMORY_AMBIGUOUS"
 
 
-def test_all_of_a_session(run: Run, tmp_path: Path) -> None:
-    """Its tool calls do not come back with its transcript."""
-    transcript = Transcript(tmp_path / f"{SESSION}.jsonl")
-    prompt = transcript.user("the wedding is on 12 May")
-    transcript.used("c1", "Bash", "hall_number_7 is booked", command="book_the_hall --for wedding_guests")
-    run("memory", "archive", str(transcript.path))
-    run("memory", "write", "another memory that stays")
-    assert run("memory", "stats").result["toolCalls"] == 1
-    result = run("memory", "forget", "--session", SESSION).result
-    assert (result["forgotten"], result["toolCalls"]) == ([prompt], 1)
-    stats = run("memory", "stats").result
-    assert (stats["toolCalls"], stats["sessions"], stats["total"]) == (0, 0, 1)
-    transcript.call("c2", "Bash", command="ls hall_number_7")
-    copy = tmp_path / "copies" / f"{SESSION}.jsonl"
-    copy.parent.mkdir()
-    copy.write_bytes(transcript.path.read_bytes())
-    run("memory", "archive", str(copy))
-    assert run("memory", "stats").result["toolCalls"] == 0
-    assert run("recall", "hall_number_7").result["hits"] == []
-
-
 def test_the_hooks_of_a_session_go_with_it(run: Run, home: Path, tmp_path: Path) -> None:
     transcript = Transcript(tmp_path / f"{SESSION}.jsonl")
     transcript.user("the wedding is on 12 May")

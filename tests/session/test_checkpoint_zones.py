@@ -200,20 +200,6 @@ def test_flush_reports_the_state_of_the_session(run: Run) -> None:
     assert (again["recallReason"], again["writeReason"]) == ("cached", "unchanged")
 
 
-def test_a_task_secret_never_reaches_the_disk(run: Run, home: Path) -> None:
-    secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
-    save(run, "--percent", "65", "-m", f"Use the token {secret} for the release", "--file", f"notes-{secret}.txt")
-    run("inject", "recovery", "--session", "s1", env=at(1))
-    for number, words in enumerate(
-        (("checkpoint", "save"), ("checkpoint", "flush"), ("inject", "recovery"), ("inject", "memory"))
-    ):
-        run(*words, "--session", "s1", "--role", secret, env=at(100 * number))
-        run(*words, "--session", f"{secret}{number}", env=at(100 * number))
-    run("inject", "memory", "--session", "s2", "--query", f"release {secret}", "--project", secret, env=at(2))
-    held = [path for path in home.rglob("*") if path.is_file() and secret.encode() in path.read_bytes()]
-    assert not held
-
-
 def test_the_event_before_a_compaction_says_why_the_client_compacts(run: Run) -> None:
     payload = {"session_id": "s1", "cwd": "/w", "source": "overflow", "messages": [TASK]}
     run("hook", "pi", "before_compaction", stdin=json.dumps(payload), env=at(1))

@@ -10,6 +10,7 @@ from claude_transcript import CWD, SESSION, Transcript
 from conftest import Run
 
 from core.store import calls, sessions
+from core.store.kinds import KINDS
 
 
 def session(identifier: str, at: int = 1, **more: Any) -> Any:
@@ -34,6 +35,15 @@ def call(session: str, number: int, **more: Any) -> Any:
 
 def name(named: str, **more: Any) -> Any:
     return {"name": named, "first": 1, "last": 1, "calls": 1, "weight": 1.0, "place": "", "written": 0, **more}
+
+
+def test_every_table_about_a_session_is_a_kind(db: apsw.Connection) -> None:
+    without_texts = {"node", "observed", "observed_failure", "observed_range", "segment", "segment_due"}
+    tables = db.execute(
+        "SELECT sqlite_schema.name FROM sqlite_schema, pragma_table_info(sqlite_schema.name) AS columns"
+        " WHERE sqlite_schema.type = 'table' AND columns.name = 'session_id'"
+    )
+    assert {str(name) for (name,) in tables} - without_texts <= {kind.table for kind in KINDS.values()}
 
 
 def test_a_compaction_is_completed_by_a_later_report(db: apsw.Connection) -> None:

@@ -122,12 +122,6 @@ def test_the_list_has_a_line_per_session_newest_first(run: Run, lived: Lived) ->
     assert run("session", "list", "--client", "nobody", ok=False).json["error"]["code"] == "SESSION_INVALID_ARGS"
 
 
-def test_forgetting_a_session_takes_the_texts_that_it_was_given(run: Run, lived: Lived, home: Path) -> None:
-    run("memory", "forget", "--session", SESSION)
-    db = apsw.Connection(str(home / "store.db"))
-    assert db.execute("SELECT count(*) FROM injection").get == 0
-
-
 def test_no_text_of_an_excluded_folder_is_kept(run: Run, tmp_path: Path, home: Path) -> None:
     lived = Lived(run, tmp_path)
     (tmp_path / "secret").mkdir()
