@@ -1,24 +1,32 @@
 """The archive: transcripts become episodes, calls, names and places, so that all of a session can be found later.
 
-A line of a transcript becomes rows of the store in four steps:
+How a line becomes rows, with the functions in the order in which they run. A hook calls `ingest_file` with its
+transcript; `memory archive` finds the files and their sessions first (`transcript_files`).
 
-1. `transcript_files.find` lists the transcripts and `look_at` says whose they are; a hook knows both.
-2. `ingest.ingest_file` continues at the stored offset and reads the new lines, a piece at a time. The client's
-   `entries` turns a line into entries, and `admission` leaves out those of excluded folders.
-3. `session_archive.Piece` collects the entries: messages, and calls in `calls.SessionCalls`. `texts` redacts and cuts
-   whatever is kept, while nothing is locked. What a fork copied goes to a piece of the session that said it.
-4. `session_archive.SessionArchive.store` writes a piece and the new offset in one transaction: messages as documents,
-   then calls with their names, places and the reason of a failure (`calls`, `places`, `error_cause`), then the tree
-   of entries, which shows what the user went back from (`core.store.branches`).
+    ingest.ingest_file                  continues at the stored offset, a piece (up to 1 MB) at a time
+        _Reader._add_line               line → entries, by the client; `admission` leaves out excluded folders
+            Piece.begin_line            the node of the line in the session's tree, and the session that said it
+            Piece.add                   entry → Message: a prompt, answer, note or title, cut and redacted (`texts`)
+                SessionCalls.add        entry → CallDraft (a call, its result, its edits); plan; compaction
+        SessionArchive.store            embeds the messages; then, in one transaction:
+            kinds.start_over            deletes what is known of a session that is to be read again
+            _store_episodes             Message → a document, with both indexes
+            SessionCalls.store          CallDraft → a call with its names and places (`places`, `error_cause`)
+            branches.follow             nodes → what the user went back from is marked as abandoned
+            save_transcript_position    the offset after the piece, and what the next piece needs (`carry`)
+    copies.settle                       gives what several sessions have to the session that said it first
 
-Nothing is stored twice, in whatever order transcripts are read:
+Why nothing is stored twice, in whatever order transcripts are read:
 
-- The offset is stored with the piece, and only if no other process has moved it meanwhile.
-- An episode has its client's id, a call its client's key. What is known under it is completed. What was purged or
-  forgotten stays known, so that it does not come back.
-- What a session copied from another stays with the session that said it first (`copies` lists how that is known).
-- A session that a fork has given entries is read again from its beginning, in its own order (`kinds.start_over`).
-- A prompt that was typed ahead may be written twice (`carry.TypedAhead`).
+| what comes twice | why it is stored once |
+|---|---|
+| a piece: after a kill, or in two processes | its offset is stored with it, if no other process has moved the offset |
+| an entry: a file is read again, or a message has grown | its id is known: the client's, else a hash of the line |
+| what was purged or forgotten | its id stays known, until `--again` removes it (`_without_purged`) |
+| a prompt that was typed ahead, and then written as a prompt | `carry.TypedAhead` remembers it |
+| what a client without a transcript sends at each event | `ingest._not_known` begins at the last message |
+| what a fork, a subagent or a resumed session copied | it stays with the session that said it first (`copies`) |
+| what a fork gave back to its parent, in the fork's order | `sessions.read_again`: the parent starts over |
 """
 
 from __future__ import annotations

@@ -1,13 +1,14 @@
 """The tool calls, names, plan and compactions in a piece of a transcript, collected and then stored. Hot path.
 
-What calls print is redacted while nothing is locked, and stored in the transaction of the piece. Reading a transcript
-again changes nothing. A name is stored with the line in which its session first had it.
+`SessionCalls` collects the entries of a piece as `CallDraft`s, whose texts are redacted, and stores them in the
+transaction of the piece. Reading a transcript again changes nothing. A name is stored with the line in which its
+session first had it.
 """
 
 from __future__ import annotations
 
 from clients.content import given_text
-from clients.entries import Entry, Hunk
+from clients.entries import Entry, Hunk, Step
 from core import TYPE_CHECKING, words
 from core.names import is_file, names_in_order
 from core.project import relative, worktree_of
@@ -15,7 +16,6 @@ from core.redaction import prints_secret
 from core.shell_command import has_reliable_status, place_in, place_of, reliable_outcome
 from core.store import calls as stored_calls
 from core.store import sessions
-from memory.archive.carry import Pending
 from memory.archive.places import SessionPlaces, shown_lines
 from memory.archive.texts import both_ends, file_path, is_dense, is_error_line, one_line, passage_of, plain, start
 
@@ -102,6 +102,35 @@ class CallDraft:
         return names_in_order(text)
 
 
+class Pending:
+    """What the pieces before left open, as the carry stores it: values by a name and the key of a call or a process.
+
+    - `last`, `script`: the last call; the last script.
+    - `parts` of a script without a result: the kinds of its calls. The kind of a known command is its fingerprint; an
+      unknown command is `?`, a patch `p`, anything else `-`.
+    - `runs` of a background process: the call that began it.
+    - `asks` of a call: the background process whose output it asks for.
+    - `prints` of either: the command and the path on two lines, if its output may hold a secret.
+    """
+
+    def __init__(self, values: dict[str, str]) -> None:
+        self._values = values
+
+    def get(self, name: str, key: str = "") -> str:
+        """A value; "" if there is none."""
+        return self._values.get(f"{name} {key}".rstrip(), "")
+
+    def pop(self, name: str, key: str) -> str:
+        """A value, which is no longer pending."""
+        return self._values.pop(f"{name} {key}", "")
+
+    def set(self, name: str, key: str, value: str) -> None:
+        """Keep a value."""
+        self._values[f"{name} {key}".rstrip()] = value
+        if len(self._values) > 60:  # the oldest outlived its use
+            del self._values[next(other for other in self._values if other != "last")]
+
+
 class SessionCalls:
     """Collects the entries of a piece in order, then stores what they say.
 
@@ -139,17 +168,12 @@ class SessionCalls:
             self._has_answered = False
             self._last_spoke_at = max(self._last_spoke_at, entry.at or 0)
             self._begin(entry, prompts)
-        elif kind == "result" and entry.unrun:
-            self._draft(call_key(entry.call)).outcome = "stopped"
         elif kind == "result":
-            self._has_answered = False
             self._add_result(entry)
         elif kind == "shell":
             self._add_shell(entry, prompts)
         elif kind == "edit":
-            key = call_key(entry.call)
-            patches = [] if key in self._drafts else [part for part in self._parts("p") if not part.hunks]
-            (patches[0] if patches else self._draft(key)).edit(entry.hunks)
+            self._edited(call_key(entry.call)).edit(entry.hunks)
         elif kind == "process_end":
             self._end(call_key(entry.process), entry.text, entry.failed)
             if entry.command:
@@ -157,8 +181,11 @@ class SessionCalls:
         elif kind == "turn_end":
             if self._has_answered or not entry.is_stop:
                 self._turn_ended_at = entry.at or 0
-        elif kind in ("plan", "compaction") or (kind == "summary" and entry.text):
-            self._events.append((entry, prompts))
+        elif kind == "plan":
+            steps = [Step(step.id, one_line(step.text, 200), one_line(step.status, 200)) for step in entry.steps]
+            self._events.append((Entry("plan", call=entry.call, whole=entry.whole, steps=steps), prompts))
+        elif kind == "compaction" or (kind == "summary" and entry.text):
+            self._events.append((Entry(kind, entry.at, text=start(entry.text, sessions.SUMMARY_CHARS)), prompts))
 
     def _add_shell(self, shell: Entry, prompts: int) -> None:
         """Add a command that the user ran, or what it printed; the agent's turn does not change by it."""
@@ -168,8 +195,17 @@ class SessionCalls:
             result = Entry("result", text=shell.content, failed=shell.failed)
             self._finish(self._draft(call_key(shell.call)), result)
 
+    def _edited(self, key: str) -> CallDraft:
+        """The draft of the call that made an edit. Codex does not say which patch of a script it was."""
+        patches = [] if key in self._drafts else [part for part in self._parts("p") if not part.hunks]
+        return patches[0] if patches else self._draft(key)
+
     def _add_result(self, result: Entry) -> None:
         key = call_key(result.call)
+        if result.unrun:
+            self._draft(key).outcome = "stopped"
+            return
+        self._has_answered = False
         if self._pending.get("parts", key):
             self._share(key, result)
         elif not (draft := self._draft(key)).outcome:
@@ -311,8 +347,7 @@ class SessionCalls:
                     session["plan"] = _changed_plan(session["plan"], event)
                     session["plan_at"] = [number, session["prompts"] + prompts_before]
             else:
-                text = start(event.text, sessions.SUMMARY_CHARS)
-                sessions.save_compaction(db, identifier, number, event.at or 0, text)
+                sessions.save_compaction(db, identifier, number, event.at or 0, event.text)
         stored_calls.save_names(db, identifier, names.changed.values())
         places.save()
         session["prompts"] += prompts
@@ -334,54 +369,57 @@ def part_key(script: str, number: int) -> str:
 
 
 def _store_call(db: apsw.Connection, session: Session, names: _Names, places: SessionPlaces, draft: CallDraft) -> int:
-    """Store a new call, or the outcome of a stored call; returns its number, 0 if the call is unknown."""
+    """Store a new call, or complete a stored call; returns its number, 0 if the call is unknown."""
     call = stored_calls.by_key(db, session["id"], draft.key)
     if call is None and not draft.is_begun:
         return 0
     if call is not None and call["outcome"] == stored_calls.FORGOTTEN:
         return call["number"]
     is_news = call is None or _is_news(call, draft)
+    call = call or _new_call(session, names, draft)
     _note_places(places, session, draft, call, with_output=is_news)
-    if call is not None and not is_news:
-        return call["number"]
-    folder = session["folder"]
-    if call is None:
-        number, file = session["calls"] + 1, relative(draft.file, folder)
-        place = relative(place_of(file, draft.command), folder)
-        passage = names.use(draft.given, draft.given_names, number, place, written=True)
-        call = {
-            "session": session["id"], "number": number, "key": draft.key, "prompt": session["prompts"] + draft.prompt,
-            "at": draft.at, "tool": draft.tool, "file": file, "command": draft.command, "outcome": "",
-            "error": "", "passage": passage, "project": draft.project,
-        }  # fmt: skip
-        session["calls"] = number
-    else:
-        place = relative(place_of(call["file"], call["command"]), folder)
-    # the outcome of a pipe is unknown, ""
-    outcome = reliable_outcome(call["command"], draft.outcome)
-    failed = bool(draft.outcome or draft.returned) and outcome in ("failed", "")
-    if draft.outcome == "ok" and draft.error:  # a failed test run in front of a pipe, by its output
-        draft.error = "" if has_reliable_status(call["command"]) else draft.error
-    returned = names.use(draft.returned, draft.returned_names, call["number"], place, failed=failed)
-    passage = "\n".join(part for part in (call["passage"], returned) if part)
-    stored_calls.save(db, {**call, "outcome": draft.outcome, "error": draft.error, "passage": passage})
+    if is_news:
+        stored_calls.save(db, _completed(call, names, draft, session["folder"]))
     return call["number"]
 
 
-def _note_places(
-    places: SessionPlaces, session: Session, draft: CallDraft, call: Call | None, *, with_output: bool
-) -> None:
+def _new_call(session: Session, names: _Names, draft: CallDraft) -> Call:
+    """The next call of a session, with the names in its input."""
+    session["calls"] = number = session["calls"] + 1
+    file = relative(draft.file, session["folder"])
+    place = relative(place_of(file, draft.command), session["folder"])
+    return {
+        "session": session["id"], "number": number, "key": draft.key, "prompt": session["prompts"] + draft.prompt,
+        "at": draft.at, "tool": draft.tool, "file": file, "command": draft.command, "outcome": "", "error": "",
+        "passage": names.use(draft.given, draft.given_names, number, place, written=True), "project": draft.project,
+    }  # fmt: skip
+
+
+def _completed(call: Call, names: _Names, draft: CallDraft, folder: str) -> Call:
+    """A call with its outcome as the client recorded it, and with the names in its output."""
+    place = relative(place_of(call["file"], call["command"]), folder)
+    # the outcome of a pipe is unknown, "": its output may hold an error
+    may_have_failed = reliable_outcome(call["command"], draft.outcome) in ("failed", "")
+    failed = bool(draft.outcome or draft.returned) and may_have_failed
+    returned = names.use(draft.returned, draft.returned_names, call["number"], place, failed=failed)
+    passage = "\n".join(part for part in (call["passage"], returned) if part)
+    # if a call succeeded, only a failed test run in front of a pipe is an error
+    is_error = draft.outcome != "ok" or (draft.error and not has_reliable_status(call["command"]))
+    return {**call, "outcome": draft.outcome, "error": draft.error if is_error else "", "passage": passage}
+
+
+def _note_places(places: SessionPlaces, session: Session, draft: CallDraft, call: Call, *, with_output: bool) -> None:
     """Record what a call edited and, with its output, the lines that it showed."""
-    file, command = (draft.file, draft.command) if draft.is_begun or not call else (call["file"], call["command"])
-    number = call["number"] if call else session["calls"] + 1
+    file, command = (draft.file, draft.command) if draft.is_begun else (call["file"], call["command"])
     if draft.hunks and draft.outcome != "failed":
         for hunk in draft.hunks:
             hunk.file = hunk.file or file
         if draft.hunks[0].file.startswith("/"):
             session["worktree"] = worktree_of(draft.hunks[0].file, session["folder"])
-        places.note_edit(number, draft.hunks)
+        places.note_edit(call["number"], draft.hunks)
     if draft.returned and with_output:
-        places.note_shown(number, shown_lines(draft.returned, file=file, first=draft.first_line, command=command))
+        shown = shown_lines(draft.returned, file=file, first=draft.first_line, command=command)
+        places.note_shown(call["number"], shown)
 
 
 def _is_news(call: Call, draft: CallDraft) -> bool:
@@ -445,7 +483,7 @@ class _Names:
 
 def _changed_plan(before: list[list[str]], change: Entry) -> list[list[str]]:
     """The plan after a change: rows of id, text, status."""
-    steps = [[step.id, one_line(step.text, 200), one_line(step.status, 200)] for step in change.steps]
+    steps = [[step.id, step.text, step.status] for step in change.steps]
     most = 60
     if change.whole:
         return steps[:most]

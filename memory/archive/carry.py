@@ -43,14 +43,14 @@ def titled(session: str, text: str, at: int | None, project: str, *, by_user: bo
 class TypedAhead:
     """The prompts that the user typed while a turn ran, and which of them the model has.
 
-    For example, the client writes `enqueue "run the tests"`, and then any of these:
-
-    - `remove`: the model gets the text in the middle of the turn. It becomes a message now. Newer versions then also
-      write it as an ordinary prompt, which is not archived again: `handed` remembers its fingerprint.
-    - `dequeue`: the ordinary prompt follows and is archived as such.
-    - the ordinary prompt, and `remove` only afterwards. The text in `queue` becomes "", so that nothing is archived
-      a second time.
-    - `popAll`: the user took everything back.
+    | the client writes | what becomes of the text |
+    |---|---|
+    | enqueue | it waits in `queue` |
+    | remove: the model gets it within the turn | it is a message now |
+    | the same, and then an ordinary prompt (newer versions) | `handed` remembers it, so that it is one message |
+    | dequeue: the ordinary prompt follows | that is the message |
+    | the ordinary prompt, and then remove | that is the message; the text in `queue` becomes "" |
+    | popAll: the user took everything back | nothing |
 
     A client also queues its own notices; their text is "".
     """
@@ -106,8 +106,9 @@ class Carry:
     def from_json(cls, text: str) -> Carry:
         """The carry as it was stored; an empty carry if the text is empty or damaged.
 
-        An empty carry costs little: the next message lacks the message before it as context, a prompt that was typed
-        ahead may be archived twice, and the end of a background process may not reach its call.
+        With an empty carry, the next message lacks the message before it as context, a prompt that was typed ahead may
+        be archived twice, the end of a background process may not reach its call, and what a client has sent from an
+        excluded folder may be archived if it is sent again.
         """
         carry = cls()
         try:
@@ -136,32 +137,3 @@ class Carry:
             self.last = None
         elif self.last:
             self.last.prompt = self.last.before = self.last.after = ""
-
-
-class Pending:
-    """What the pieces before left open, as the carry stores it: values by a name and the key of a call or a process.
-
-    - `last`, `script`: the last call; the last script.
-    - `parts` of a script without a result: the kinds of its calls. The kind of a known command is its fingerprint; an
-      unknown command is `?`, a patch `p`, anything else `-`.
-    - `runs` of a background process: the call that began it.
-    - `asks` of a call: the background process whose output it asks for.
-    - `prints` of either: the command and the path on two lines, if its output may hold a secret.
-    """
-
-    def __init__(self, values: dict[str, str]) -> None:
-        self._values = values
-
-    def get(self, name: str, key: str = "") -> str:
-        """A value; "" if there is none."""
-        return self._values.get(f"{name} {key}".rstrip(), "")
-
-    def pop(self, name: str, key: str) -> str:
-        """A value, which is no longer pending."""
-        return self._values.pop(f"{name} {key}", "")
-
-    def set(self, name: str, key: str, value: str) -> None:
-        """Keep a value."""
-        self._values[f"{name} {key}".rstrip()] = value
-        if len(self._values) > 60:  # the oldest outlived its use
-            del self._values[next(other for other in self._values if other != "last")]

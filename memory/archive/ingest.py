@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from core.store.sources import Source
     from memory.archive.admission import Admission
+    from memory.archive.carry import Carry
     from memory.archive.session_archive import Claim, Piece, Position
 
 PIECE_BYTES = 256 * 1024  # of a piece in a hook; a longer line is read, too
@@ -138,7 +139,7 @@ def ingest_entries(db: apsw.Connection, entries: Sequence[Entry], origin: Origin
         piece = Piece(archive, position[2] if position else "")
         admission = _admission(origin)
         taken_back = [entry for entry in entries if entry.kind == "rollback"]  # before anything else was said
-        for entry in [*taken_back, *piece.new_of(entries)]:
+        for entry in [*taken_back, *_not_known(entries, piece.carry)]:
             if entry.kind in ("rollback", "prompt", "answer"):
                 piece.begin_line(entry)
             if admission is None or admission.follow([entry]):
@@ -149,6 +150,19 @@ def ingest_entries(db: apsw.Connection, entries: Sequence[Entry], origin: Origin
             break
     _settle(db, ingested.claims, origin)
     return ingested
+
+
+def _not_known(entries: Sequence[Entry], carry: Carry) -> Sequence[Entry]:
+    """The entries from the last known message on, which may have grown, or behind the last that was passed over."""
+    known = carry.last.id if carry.last else ""
+    begin = len(entries)  # of the messages behind those that were looked at, with their calls
+    for number, entry in reversed([*enumerate(entries)]):
+        if entry.kind in ("prompt", "answer"):
+            identifier = identifier_of(entry, carry.session, b"", 0)
+            if identifier in (carry.passed, known):
+                return entries[begin if identifier == carry.passed else number :]
+            begin = number
+    return entries
 
 
 def pass_over(db: apsw.Connection, path: str, entries: Sequence[Entry], origin: Origin) -> None:

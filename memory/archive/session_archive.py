@@ -1,9 +1,8 @@
-"""A session's messages as episodes, each with its vector: collected piece by piece, then stored. Hot path.
+"""Stores the messages and calls of a session, a piece at a time: the second half of `memory.archive`. Hot path.
 
-A `Piece` collects each `Message` and the tool calls (`calls.SessionCalls`) in a part of a transcript. A
-`SessionArchive` stores it. What a fork copied is a piece of the session that said it. Between two pieces, a `Carry` is
-kept with the position in the transcript. It holds above all the last message: the next message becomes its context,
-and some clients write a message again when it has grown.
+`SessionArchive` stores what a `Piece` has collected. What a fork copied is a piece of the session that said it. Between
+two pieces, a `Carry` is kept with the position in the transcript. It holds above all the last message: the next message
+becomes its context, and some clients write a message again when it has grown.
 """
 
 from __future__ import annotations
@@ -29,6 +28,8 @@ if TYPE_CHECKING:
 
     Position = tuple[int, str, str]
     """How far a transcript is archived: the offset, a fingerprint of the file's beginning, and the carry as JSON."""
+    Ready = tuple[Document, bytes]
+    """An episode with its vector."""
 
 COLLECTION = "episodes"
 MAX_FOLDERS = 40  # of a session
@@ -99,8 +100,8 @@ class SessionArchive:
 
         Returns how many episodes are new and changed, and how many calls are new; None if nothing was stored.
         """
-        for part in (piece, *piece.copies.values()):
-            part.ready = [part.archive.document(message) for message in part.changed.values()]
+        # redacted and embedded before anything is locked
+        ready = [(part, part.archive.documents_of(part)) for part in (*piece.copies.values(), piece)]
         with sqlite.transaction(self.db):
             is_moved = sessions.transcript_position(self.db, source) != before
             if is_moved or sessions.is_forgotten(self.db, self.session):
@@ -112,9 +113,9 @@ class SessionArchive:
 
                 kinds.start_over(self.db, self.session, signatures=self._vectors)
             sessions.drop_guess(self.db, piece.carry.parent, self.session)
-            for copy in piece.copies.values():
-                copy.archive.store_copy(copy)
-            counts = self._store_piece(piece)
+            for copy, episodes in ready[:-1]:
+                copy.archive.store_copy(copy, episodes)
+            counts = self._store_piece(piece, ready[-1][1])
             piece.carry.mark, piece.carry.leaf, piece.is_rewound = branches.follow(
                 self.db, self.session, piece.nodes, (piece.carry.mark, piece.carry.leaf)
             )
@@ -123,36 +124,39 @@ class SessionArchive:
                 sessions.save_transcript_position(self.db, source, piece.end, head, carry, self._origin.now)
         return counts
 
-    def store_copy(self, piece: Piece) -> None:
+    def store_copy(self, piece: Piece, episodes: Sequence[Ready]) -> None:
         """Store what a fork copied from this session, as far as the session lacks it, inside a transaction."""
         if sessions.is_forgotten(self.db, self.session):
             return
-        added, _, _ = self._store_piece(piece)
+        added, _, _ = self._store_piece(piece, episodes)
         if added:
             sessions.read_again(self.db, self.session)
         calls.drop_copies(self.db, self._fork, self.session)
         for first in sessions.ancestors(self.db, self.session)[1:]:  # a fork's fork names only the last
             calls.drop_copies(self.db, self.session, first)
 
-    def _store_piece(self, piece: Piece) -> tuple[int, int, int]:
+    def _store_piece(self, piece: Piece, episodes: Sequence[Ready]) -> tuple[int, int, int]:
         """Store the episodes and calls of a piece; returns what `store` returns."""
-        added, updated = self._store_episodes(piece)
+        added, updated = self._store_episodes(piece, episodes)
         documents.renew_segments(self.db, self.session)
         return added, updated, piece.calls.store(
             self.db, self._session(piece), prompts=piece.prompts, is_first=piece.is_first, now=self._origin.now
         )  # fmt: skip
 
-    def _store_episodes(self, piece: Piece) -> tuple[int, int]:
+    def _store_episodes(self, piece: Piece, episodes: Sequence[Ready]) -> tuple[int, int]:
         """Store the episodes of a piece, inside a transaction; returns how many are new, and how many changed.
 
         An episode is new, or known here and may have grown, or known as another session's, which is a claim.
         """
         added = updated = 0
-        known = [documents.by_id(self.db, document["id"]) or self._copy_of(document) for document, _ in piece.ready]
-        purged = {row["id"] for row in known if row and row["write_reason"] == "purged" and not row["text"]}
-        if purged:
-            known = self._admit_purged(piece, known, purged)
-        for (document, vector), older in zip(piece.ready, known, strict=True):
+        known = [documents.by_id(self.db, document["id"]) or self._copy_of(document) for document, _ in episodes]
+        if purged := {row["id"] for row in known if row and row["write_reason"] == "purged" and not row["text"]}:
+            if self._origin.again:
+                known = [self._without_purged(row) for row in known]
+            else:
+                episodes = _without_context(episodes)
+                piece.carry.leave_out_quotes(purged)
+        for (document, vector), older in zip(episodes, known, strict=True):
             if older is None:
                 documents.insert(self.db, document, vector, signatures=self._vectors)
                 added += 1
@@ -162,21 +166,12 @@ class SessionArchive:
                 self._claim(older, document)
         return added, updated
 
-    def _admit_purged(self, piece: Piece, known: Sequence[Document | None], purged: set[str]) -> list[Document | None]:
-        """With `--again`, forget the ids that are left of purged episodes; else nothing may quote these episodes.
-
-        Returns what is still known of the episodes of the piece.
-        """
-        if not self._origin.again:
-            for document, _ in piece.ready:
-                document["context"] = ""
-            piece.ready = [(document, document_vector(document["text"], "")) for document, _ in piece.ready]
-            piece.carry.leave_out_quotes(purged)
-            return [*known]
-        for row in known:
-            if row and row["id"] in purged:
-                documents.remove(self.db, row["rowid"], signatures=self._vectors)
-        return [row if row and row["id"] not in purged else None for row in known]
+    def _without_purged(self, known: Document | None) -> Document | None:
+        """A known document; None if it was purged, so that only its id is left, which is removed."""
+        if known and known["write_reason"] == "purged" and not known["text"]:
+            documents.remove(self.db, known["rowid"], signatures=self._vectors)
+            return None
+        return known
 
     def _copy_of(self, message: Document) -> Document | None:
         """The same message under another id: a fork gives new ids to notes, and in some clients to all messages."""
@@ -231,11 +226,13 @@ class SessionArchive:
         known = sessions.by_id(self.db, self.session)
         if known and title not in ("", sessions.title(self.db, self.session)):
             message = titled(self.session, title, known["updated_at"], known["project"], by_user=True)
-            piece = Piece(self, "")
-            piece.ready = [self.document(message)]
-            self._store_episodes(piece)
+            self._store_episodes(Piece(self, ""), [self._document(message)])
 
-    def document(self, message: Message) -> tuple[Document, bytes]:
+    def documents_of(self, piece: Piece) -> list[Ready]:
+        """The messages of a piece that are new or have grown as documents."""
+        return [self._document(message) for message in piece.changed.values()]
+
+    def _document(self, message: Message) -> Ready:
         """A message as a document, with its vector."""
         when = self._origin.now if message.at is None else message.at
         document = documents.blank(COLLECTION, message.id, f"{message.role}: {message.body}", when)
@@ -265,7 +262,6 @@ class Piece:
         self.entries: list[Entry] = []
         self._by_id: dict[str, Message] = {last.id: last} if (last := self.carry.last) else {}
         self.changed: dict[str, Message] = {}  # by id, the messages that are new or say more than before
-        self.ready: list[tuple[Document, bytes]] = []  # the same as documents, with their vectors
         self.prompts = 0  # new ones
         self.nodes: list[branches.Node] = []
         self.is_rewound = False  # the user went back in it
@@ -325,36 +321,34 @@ class Piece:
         if entry.kind == "call" and self._node:
             self._node.calls.append(self.calls.last_call)
         if entry.kind == "title":
-            text = texts.one_line(entry.text, 200)
-            is_own = not entry.parent or branches.has_node(self.archive.db, self._session, entry.parent, self.nodes)
-            if text and is_own and entry.session in ("", self._session):
-                at, by_user = entry.at or (self.carry.last.at if self.carry.last else None), entry.origin == "user"
-                message = titled(self._session, text, at, self.calls.project, by_user=by_user)
-                self.changed[message.id] = message
+            self._add_title(entry)
         elif entry.kind in ("prompt", "answer") or entry.origin:
-            if body := texts.bounded(entry.text):
-                identifier = identifier_of(entry, self._session, line, number)
-                if self._node and entry.kind == "prompt" and not entry.call:
-                    self._node.is_prompt = True
-                is_new_prompt = entry.kind == "prompt" and identifier not in self._by_id
-                if not (is_new_prompt and self._typed_ahead.note_prompt(body)):
-                    self._add_message(entry, identifier, body)
+            self._add_said(entry, line, number)
         elif entry.kind == "queue" and (text := self._typed_ahead.follow(entry.operation, entry.text)):
             typed = Entry("prompt", entry.at, text=text)
             # identified by its text and time, since lines that give several to the model at once are all alike
             self._add_message(typed, identifier_of(typed, self._session, b"", 0), texts.bounded(text))
 
-    def new_of(self, entries: Sequence[Entry]) -> Sequence[Entry]:
-        """The entries from the last known message on; a client without a file sends the earlier ones again."""
-        known = self.carry.last.id if self.carry.last else ""
-        begin = len(entries)  # of the messages behind those that were looked at, with their calls
-        for number, entry in reversed([*enumerate(entries)]):
-            if entry.kind in ("prompt", "answer"):
-                identifier = identifier_of(entry, self._session, b"", 0)
-                if identifier in (self.carry.passed, known):
-                    return entries[begin if identifier == self.carry.passed else number :]
-                begin = number
-        return entries
+    def _add_title(self, entry: Entry) -> None:
+        """Add the title of the session; some clients also write down the titles of others."""
+        text = texts.one_line(entry.text, 200)
+        is_own = not entry.parent or branches.has_node(self.archive.db, self._session, entry.parent, self.nodes)
+        if text and is_own and entry.session in ("", self._session):
+            at, by_user = entry.at or (self.carry.last.at if self.carry.last else None), entry.origin == "user"
+            message = titled(self._session, text, at, self.calls.project, by_user=by_user)
+            self.changed[message.id] = message
+
+    def _add_said(self, entry: Entry, line: bytes, number: int) -> None:
+        """Add what was said, unless it is a prompt that was typed ahead and is archived already."""
+        body = texts.bounded(entry.text)
+        if not body:
+            return
+        identifier = identifier_of(entry, self._session, line, number)
+        if self._node and entry.kind == "prompt" and not entry.call:
+            self._node.is_prompt = True
+        is_new_prompt = entry.kind == "prompt" and identifier not in self._by_id
+        if not (is_new_prompt and self._typed_ahead.note_prompt(body)):
+            self._add_message(entry, identifier, body)
 
     def _add_message(self, entry: Entry, identifier: str, body: str) -> None:
         is_prompt = entry.kind == "prompt"
@@ -385,3 +379,9 @@ def _categorised(document: Document) -> Document:
     category = gate.classify(document["text"])
     document["category_id"], document["category_confidence"], document["category_source"] = category
     return document
+
+
+def _without_context(episodes: Sequence[Ready]) -> list[Ready]:
+    """The same episodes, none of which quotes its neighbours."""
+    bare: list[Document] = [{**document, "context": ""} for document, _ in episodes]
+    return [(document, document_vector(document["text"], "")) for document in bare]
