@@ -4,7 +4,7 @@
     answer   payload → event → take the session's lock, load the state → `_handle` → claim the answer → save the state
     close    store what was queued, start background jobs
 
-`_handle` is what happens to an event. What is special about a client has a function of its own, named in it.
+`Hook` is all of this. Below it is what `_handle` calls: what is special about a client, and what an event archives.
 
 The deadline (`hook.deadline_ms`) is a second thread, `_watch`. Whichever thread claims the answer first prints it:
 `_watch` prints the empty answer, and ends the process with status 0. Between the claim and the printing, the state is
@@ -137,52 +137,10 @@ class Hook:
         texts = _record_missed_compaction(event, session)
         record(event, session)
         session.save_state()
-        session.entries = self._archive(event, session)
+        session.entries, self._archived_bytes = _archive(event, session, self._began + 0.6 * self._seconds())
         _record_logged_compaction(event, session)
         texts += reactions.run_due(event, session)
         return clients.by_name(session.agent).texts_to_give(event, texts, session.state.given_texts)
-
-    def _archive(self, event: HookEvent, session: Session) -> Sequence[Entry]:
-        """Archive the new messages and calls, those in the payload, else those in the transcript; returns them."""
-        cwd, items = event["cwd"] or session.state.cwd, event["items"]
-        if session.before is None and not session.is_excluded(cwd) and project.repository_of(cwd):
-            from core.store import folders
-
-            session.store.write("folder", lambda db: folders.note(db, cwd), None)
-        if not (items or _must_read_transcript(event, session)):
-            return ()
-        return session.store.write("archive", lambda db: self._ingest(db, event, session), items)
-
-    def _ingest(self, db: apsw.Connection, event: HookEvent, session: Session) -> Sequence[Entry]:
-        """Archive what an event brings; returns the new entries."""
-        from core.store import sessions
-        from memory.archive import Limits, Origin, ingest
-
-        client, items, path = clients.by_name(session.agent), event["items"], event["transcript"]
-        asked = event["messages"][-1:] if event["kind"] == "prompt" else ()  # earlier ones may be from when it was off
-        cwd = event["cwd"] or session.state.cwd
-        origin = Origin(session.agent, session.id, cwd, now=session.now, vectors=session.store.has_vectors)
-        if session.is_excluded(cwd):
-            ingest.pass_over(db, path, items, origin)
-            return ()
-        if items:
-            if ingest.ingest_entries(db, items, origin).is_rewound:
-                leave_out_abandoned(session, db, asked)
-            return items
-        # An event that the client waits for reads only a piece of a long transcript; the next event goes on there.
-        limits = Limits(deadline=self._began + 0.6 * self._seconds(), is_short=_client_waits(event, session))
-        ingested = ingest.ingest_file(db, path, origin, limits)
-        if event["kind"] in TURN_KINDS:
-            position = sessions.transcript_position(db, ingest.source_of(path))
-            session.state.archived_to = position[0] if position else 0
-        if ingested.is_rewound:
-            leave_out_abandoned(session, db, asked)
-        self._archived_bytes = ingested.bytes
-        for side in client.side_transcripts(path) if event["kind"] in ("turn", "end") else ():
-            name = os.path.splitext(os.path.basename(side))[0]
-            of_side = Origin(session.agent, name, cwd, now=session.now, vectors=origin.vectors)
-            ingest.ingest_file(db, side, of_side, limits)
-        return ingested.entries
 
     # The settings and the deadline
 
@@ -270,6 +228,69 @@ def _usage(event: HookEvent, session: Session) -> ContextUsage | None:
     return compaction.context_usage(event["transcript"], session.agent, model=event["model"], config=session.config)
 
 
+# What is special about a client
+
+
+def _cancel_compaction(event: HookEvent, session: Session) -> list[Text]:
+    """pi may compact twice in a row: the texts that cancel the second compaction, which is not recorded."""
+    if event["kind"] != "before_compaction" or not clients.by_name(session.agent).takes_summary:
+        return []
+    from session import compaction
+
+    return compaction.cancel(event, session)
+
+
+def _record_missed_compaction(event: HookEvent, session: Session) -> list[Text]:
+    """Gemini CLI reports no compaction: record one if the context has shrunk; returns the texts for it.
+
+    At a prompt or a tool, the two events that were missed are recorded now. After other events no note can be given:
+    they keep the old usage, so that the next prompt still sees the difference.
+    """
+    before, usage = session.before, session.usage
+    if before is None or usage is None or clients.by_name(session.agent).compaction_sign != "usage":
+        return []
+    tokens, is_reported = usage["tokens"], usage["source"] == "usage"
+    # A prompt and its answer change a context by less than 40 %.
+    has_shrunk = is_reported and tokens and before.context_tokens and tokens < 0.6 * before.context_tokens
+    if has_shrunk and event["kind"] in ("prompt", "tool"):
+        session.usage = None  # the reported usage is that after the compaction
+        missed: HookEvent = {**event, "kind": "before_compaction", "messages": [*event["messages"]]}
+        record(missed, session)
+        texts = reactions.run_due(missed, session)
+        record({**event, "kind": "after_compaction"}, session)
+        session.usage = usage
+        return texts
+    if has_shrunk or not is_reported:
+        session.usage = {**usage, "tokens": None}
+    return []
+
+
+def _record_logged_compaction(event: HookEvent, session: Session) -> None:
+    """Copilot CLI: no event says that a compaction is over, but a new line of its transcript does."""
+    is_logged = clients.by_name(session.agent).compaction_sign == "line"
+    if is_logged and any(entry.kind == "compaction" for entry in session.entries):
+        record({**event, "kind": "after_compaction"}, session)
+
+
+# What an event archives
+
+
+def _archive(event: HookEvent, session: Session, until: float) -> tuple[Sequence[Entry], int]:
+    """Archive the new messages and calls, those in the payload, else those in the transcript.
+
+    Returns them, and how many bytes of the transcript they were. Reading ends at `until` (`time.monotonic()`).
+    """
+    cwd, items = event["cwd"] or session.state.cwd, event["items"]
+    if session.before is None and not session.is_excluded(cwd) and project.repository_of(cwd):
+        from core.store import folders
+
+        session.store.write("folder", lambda db: folders.note(db, cwd), None)
+    if not (items or _must_read_transcript(event, session)):
+        return (), 0
+    otherwise: tuple[Sequence[Entry], int] = items, 0
+    return session.store.write("archive", lambda db: _ingest(db, event, session, until), otherwise)
+
+
 def _must_read_transcript(event: HookEvent, session: Session) -> bool:
     """Whether new lines of the transcript must be read now; otherwise the store need not be opened.
 
@@ -314,45 +335,31 @@ def _client_waits(event: HookEvent, session: Session) -> bool:
     return event["kind"] not in ("turn", "end")
 
 
-# What is special about a client
+def _ingest(db: apsw.Connection, event: HookEvent, session: Session, until: float) -> tuple[Sequence[Entry], int]:
+    from core.store import sessions
+    from memory.archive import Limits, Origin, ingest
 
-
-def _cancel_compaction(event: HookEvent, session: Session) -> list[Text]:
-    """pi may compact twice in a row: the texts that cancel the second compaction, which is not recorded."""
-    if event["kind"] != "before_compaction" or not clients.by_name(session.agent).takes_summary:
-        return []
-    from session import compaction
-
-    return compaction.cancel(event, session)
-
-
-def _record_missed_compaction(event: HookEvent, session: Session) -> list[Text]:
-    """Gemini CLI reports no compaction: record one if the context has shrunk; returns the texts for it.
-
-    At a prompt or a tool, the two events that were missed are recorded now. After other events no note can be given:
-    they keep the old usage, so that the next prompt still sees the difference.
-    """
-    before, usage = session.before, session.usage
-    if before is None or usage is None or clients.by_name(session.agent).compaction_sign != "usage":
-        return []
-    tokens, is_reported = usage["tokens"], usage["source"] == "usage"
-    # A prompt and its answer change a context by less than 40 %.
-    has_shrunk = is_reported and tokens and before.context_tokens and tokens < 0.6 * before.context_tokens
-    if has_shrunk and event["kind"] in ("prompt", "tool"):
-        session.usage = None  # the reported usage is that after the compaction
-        missed: HookEvent = {**event, "kind": "before_compaction", "messages": [*event["messages"]]}
-        record(missed, session)
-        texts = reactions.run_due(missed, session)
-        record({**event, "kind": "after_compaction"}, session)
-        session.usage = usage
-        return texts
-    if has_shrunk or not is_reported:
-        session.usage = {**usage, "tokens": None}
-    return []
-
-
-def _record_logged_compaction(event: HookEvent, session: Session) -> None:
-    """Copilot CLI: no event says that a compaction is over, but a new line of its transcript does."""
-    is_logged = clients.by_name(session.agent).compaction_sign == "line"
-    if is_logged and any(entry.kind == "compaction" for entry in session.entries):
-        record({**event, "kind": "after_compaction"}, session)
+    client, items, path = clients.by_name(session.agent), event["items"], event["transcript"]
+    asked = event["messages"][-1:] if event["kind"] == "prompt" else ()  # earlier ones may be from when it was off
+    cwd = event["cwd"] or session.state.cwd
+    origin = Origin(session.agent, session.id, cwd, now=session.now, vectors=session.store.has_vectors)
+    if session.is_excluded(cwd):
+        ingest.pass_over(db, path, items, origin)
+        return (), 0
+    if items:
+        if ingest.ingest_entries(db, items, origin).is_rewound:
+            leave_out_abandoned(session, db, asked)
+        return items, 0
+    # An event that the client waits for reads only a piece of a long transcript; the next event goes on there.
+    limits = Limits(deadline=until, is_short=_client_waits(event, session))
+    ingested = ingest.ingest_file(db, path, origin, limits)
+    if event["kind"] in TURN_KINDS:
+        position = sessions.transcript_position(db, ingest.source_of(path))
+        session.state.archived_to = position[0] if position else 0
+    if ingested.is_rewound:
+        leave_out_abandoned(session, db, asked)
+    for side in client.side_transcripts(path) if event["kind"] in ("turn", "end") else ():
+        name = os.path.splitext(os.path.basename(side))[0]
+        of_side = Origin(session.agent, name, cwd, now=session.now, vectors=origin.vectors)
+        ingest.ingest_file(db, side, of_side, limits)
+    return ingested.entries, ingested.bytes

@@ -202,7 +202,7 @@ def _folders(scope: Scope) -> list[Scope]:
 
 
 def _memories_on(scope: Scope, session: Session, cwd: str) -> Reaction:
-    state, store, project = session.state, session.store, session.project(cwd)
+    state, store = session.state, session.store
     about = {"scope": scope.name, "query": scope.query, "by": scope.by}
     if scope.name in state.injected_scopes:
         return Reaction(ALREADY, about=about)
@@ -212,6 +212,7 @@ def _memories_on(scope: Scope, session: Session, cwd: str) -> Reaction:
 
     from session.reactions.injection import fit, give, of_project, select
 
+    project = session.project(cwd)
     tagged: list[Hit] = []
     if scope.by == "folder":
         tagged = store.read("recall", lambda db: of_project(db, project, tag=scope.query.lower()), tagged)
