@@ -158,7 +158,7 @@ def _find_announced(text: str, clues: Clues) -> list[Span]:
     return [
         *tokens.find_formed(text, clues),
         *commands.find_in_commands(text, lower, clues.signs),
-        *assignments.find_assigned(text, assigned),
+        *assignments.each_once(text, assigned, lambda name: assignments.assigned_value(text, name)),
         *prose.find_in_prose(text, lower, others, clues),
         *structured.find_structured(text, lower, sorted(assigned + others)),
     ]

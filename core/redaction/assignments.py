@@ -5,12 +5,17 @@ Judges names and values for the other finders too. Each name costs a bounded loo
 
 from __future__ import annotations
 
+from core import TYPE_CHECKING
 from core.redaction import Span, compiled, places_of
 from core.redaction.clues import FOREIGN, NAME_PARTS
 from core.redaction.tokens import DIGITS, SIGNS, is_made_up, is_placeholder, is_prose, is_strong, is_technical
 
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
 MAX_JUDGED = 256  # characters of a value that are judged
 MAX_LINE = 200  # characters of a line before and after a name
+MAX_AFTER = 600  # characters after a name that decide about its value
 Name = tuple[int, int, str]
 """The start, end and family of a name (see `family`)."""
 LOOSE = frozenset(["password", "pw", "pass"])
@@ -102,29 +107,33 @@ def find_names(text: str, lower: str, signs: set[str]) -> tuple[list[Name], list
     assigned: dict[int, Name] = {}
     others: set[Name] = set()
     families: dict[str, str] = {}
-    for keyword in signs.intersection(NAME_PARTS):
-        for at in places_of(lower, [keyword]):
-            ahead = text[at + len(keyword) : at + len(keyword) + 48]
-            end = at + len(keyword) + len(ahead) - len(ahead.lstrip(NAME_CHARS))
-            head = text[max(0, at - 48) : at]
-            start = at - len(head) + len(head.rstrip(NAME_CHARS))
-            if text[start - 1 : start] == "\\" and text.startswith(("n--", "r--", "t--"), start):
-                start += 1
-            name = text[start:end]
-            if name not in families:
-                families[name] = family(name.strip("-."))
-            kind = "" if end in assigned else _family_in_context(text, start, end, families[name])
-            if not kind:
-                continue
-            sign = text[end : end + 48].lstrip(" \t\"'`\\]?")[:1]
-            is_option = name[:2] == "--" or (kind == "password" and name[1:3].lower() != "pp")  # `-pPassword1`
-            is_flag = name[0] == "-" and text[end : end + 1] == " " and is_option
-            is_element = sign == ">" and (text[start - 1 : start] == "<" or "=" in text[end : end + 6])
-            is_assigning = sign in ("=", ":", ",", "|", ";") or text.startswith(("??", " ??"), end)
-            if is_assigning or is_element or (is_flag and sign != "-"):
-                assigned[end] = (start, end, kind)
-            if sign not in (":", "=") and not is_flag:
-                others.add((start, end, kind))
+    done = 0
+    places = (
+        (at, at + len(keyword)) for keyword in signs.intersection(NAME_PARTS) for at in places_of(lower, [keyword])
+    )
+    for at, end in sorted(places):
+        if at < done:
+            continue  # within a name that another keyword has found
+        head, ahead = text[max(0, at - 48) : at], text[end : end + 48]
+        start, end = at - len(head) + len(head.rstrip(NAME_CHARS)), end + len(ahead) - len(ahead.lstrip(NAME_CHARS))
+        done = end
+        if text[start - 1 : start] == "\\" and text.startswith(("n--", "r--", "t--"), start):
+            start += 1
+        name = text[start:end]
+        if name not in families:
+            families[name] = family(name.strip("-."))
+        kind = _family_in_context(text, start, end, families[name])
+        if not kind:
+            continue
+        sign = text[end : end + 48].lstrip(" \t\"'`\\]?")[:1]
+        is_option = name[0] == "-" and (name[:2] == "--" or (kind == "password" and name[1:3].lower() != "pp"))
+        is_flag = is_option and text[end : end + 1] == " "
+        is_element = sign == ">" and (text[start - 1 : start] == "<" or "=" in text[end : end + 6])
+        is_assigning = sign in ("=", ":", ",", "|", ";") or text.startswith(("??", " ??"), end)
+        if is_assigning or is_element or (is_flag and sign != "-"):
+            assigned[end] = (start, end, kind)
+        if sign not in (":", "=") and not is_flag:
+            others.add((start, end, kind))
     return sorted(assigned.values()), sorted(others)
 
 
@@ -145,57 +154,76 @@ def _family_in_context(text: str, start: int, end: int, kind: str) -> str:
     return kind
 
 
-def find_assigned(text: str, names: list[Name]) -> list[Span]:
-    """The (start, end, kind) of each secret value after the names; linear in the text."""
+def each_once(text: str, names: Sequence[Name], value_of: Callable[[Name], Span | None]) -> list[Span]:
+    """What `value_of` gives for each name that is not part of the value before it.
+
+    Names with the same surroundings are judged once, since a text may repeat a line thousands of times.
+    """
     spans: list[Span] = []
-    done = judged = 0
-    rejected: set[str] = set()  # families for which the value that ends at `judged` is no secret
-    for start, name_end, kind in names:
-        separator = _separator(text, start, name_end) if name_end >= done else None
-        if separator is None:
+    done = 0
+    known: dict[tuple[str, str, str], tuple[int, int, str] | None] = {}
+    for name in names:
+        start, end, kind = name
+        if start < done:
             continue
-        sign, at = separator
-        tight = sign == " " or (sign[0] == "=" and at - name_end == len(sign))
-        opening = r"(?:<!\[CDATA\[|Some\(\s{0,40}(?=\")|\*\* ?)?(?:[rbufN]?(\\{0,3}[\"'`]))?"  # `**Password:** …`
-        opened = compiled(opening).match(text, at)
-        mark, begin = (opened.group(1) or "", opened.end()) if opened else ("", at)
-        if sign == "," and text[start] == "-" and text[begin : begin + 1] != "-":  # `["login", "--password", "…"]`
-            sign = " "
-        schemes = r"(?i:(?:bearer|basic|token|apikey|api-key|negotiate|bot|splunk|key)[ \t]{1,4})"
-        has_scheme = kind in ("authorization", "auth", "token", "api-key")
-        scheme = compiled(schemes).match(text, begin) if has_scheme else None
-        begin = scheme.end() if scheme is not None else begin
-        # the value may be on the next line, indented further: YAML, perhaps as a block
-        line_end = r"[ \t]*+(?:[|>][-+]?)?+(?:[ \t]*+(?:\r?\n|(?<!\\)(?:\\r)?\\n)){1,2}+"
-        next_line = compiled(line_end).match(text, begin) if sign == ":" and not mark else None
-        if next_line is not None:
-            is_block = "|" in next_line.group() or ">" in next_line.group()
-            begin, end = value_below(text, start, next_line.end(), kind, is_block=is_block)
-        elif mark and not (scheme is not None and kind == "authorization"):
-            end = _quoted_end(text, (start, name_end, kind), begin, mark, sign, tight)
+        surroundings = text[max(0, start - MAX_LINE) : start], text[start : end + MAX_AFTER], kind
+        if surroundings in known:
+            value = known[surroundings]
+            span = (start + value[0], start + value[1], value[2]) if value else None
         else:
-            if begin > judged - MAX_JUDGED // 2:
-                judged, rejected = _bare_end(text, begin, min(len(text), begin + MAX_JUDGED)), set()
-            elif kind in rejected:
-                continue  # a name inside a value that was no secret: both values have the same end
-            value = _trimmed(text[begin:judged])
-            family_of_value = "schemed" if scheme is not None else kind
-            alone = _stands_alone(text, begin + len(value))
-            is_value = (
-                len(value) >= (1 if kind == "password" else 4)
-                and is_assigned(value, family_of_value, sign, tight=tight, alone=alone)
-                and not _is_argument(text, begin, value, kind)
-                and not _is_sentence(text, start, name_end, value, kind)
-            )
-            if not is_value:
-                rejected.add(kind)
-            end = begin + len(_trimmed(text[begin : _bare_end(text, begin, len(text))])) if is_value else 0
-            end = max(end, _end_of_words(text, (start, name_end, kind), begin, end, sign))
-        # After `>` only the text of an element counts, not what follows a placeholder such as `<password>`.
-        if end > begin and (sign != ">" or text[end : end + 1] == "<" or text.startswith("]]>", end)):
-            spans.append((begin, end, label(kind)))
-            done = end
+            span = value_of(name)
+            if span is None or span[1] < end + MAX_AFTER:
+                known[surroundings] = span and (span[0] - start, span[1] - start, span[2])
+        if span is not None:
+            spans.append(span)
+            done = span[1]
     return spans
+
+
+def assigned_value(text: str, name: Name) -> Span | None:
+    """The secret value after a name; None if there is none."""
+    start, name_end, kind = name
+    separator = _separator(text, start, name_end)
+    if separator is None:
+        return None
+    sign, at = separator
+    tight = sign == " " or (sign[0] == "=" and at - name_end == len(sign))
+    opening = r"(?:<!\[CDATA\[|Some\(\s{0,40}(?=\")|\*\* ?)?(?:[rbufN]?(\\{0,3}[\"'`]))?"  # `**Password:** …`
+    opened = compiled(opening).match(text, at)
+    mark, begin = (opened.group(1) or "", opened.end()) if opened else ("", at)
+    if sign == "," and text[start] == "-" and text[begin : begin + 1] != "-":  # `["login", "--password", "…"]`
+        sign = " "
+    schemes = r"(?i:(?:bearer|basic|token|apikey|api-key|negotiate|bot|splunk|key)[ \t]{1,4})"
+    has_scheme = kind in ("authorization", "auth", "token", "api-key")
+    scheme = compiled(schemes).match(text, begin) if has_scheme else None
+    begin = scheme.end() if scheme is not None else begin
+    # the value may be on the next line, indented further: YAML, perhaps as a block
+    line_end = r"[ \t]*+(?:[|>][-+]?)?+(?:[ \t]*+(?:\r?\n|(?<!\\)(?:\\r)?\\n)){1,2}+"
+    next_line = compiled(line_end).match(text, begin) if sign == ":" and not mark else None
+    if next_line is not None:
+        is_block = "|" in next_line.group() or ">" in next_line.group()
+        begin, end = value_below(text, start, next_line.end(), kind, is_block=is_block)
+    elif mark and not (scheme is not None and kind == "authorization"):
+        end = _quoted_end(text, name, begin, mark, sign, tight)
+    else:
+        value = _trimmed(text[begin : _bare_end(text, begin, begin + MAX_JUDGED)])
+        is_value = (
+            len(value) >= (1 if kind == "password" else 4)
+            and is_assigned(
+                value,
+                "schemed" if scheme is not None else kind,
+                sign,
+                tight=tight,
+                alone=_stands_alone(text, begin + len(value)),
+            )
+            and not _is_argument(text, begin, value, kind)
+            and not _is_sentence(text, start, name_end, value, kind)
+        )
+        end = begin + len(_trimmed(text[begin : _bare_end(text, begin, len(text))])) if is_value else 0
+        end = max(end, _end_of_words(text, name, begin, end, sign))
+    # After `>` only the text of an element counts, not what follows a placeholder such as `<password>`.
+    is_given = end > begin and (sign != ">" or text[end : end + 1] == "<" or text.startswith("]]>", end))
+    return (begin, end, label(kind)) if is_given else None
 
 
 def is_assigned(

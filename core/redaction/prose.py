@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from core import TYPE_CHECKING
 from core.redaction import MARK, Span, compiled, places_of
-from core.redaction.assignments import LOOSE, Name, is_described, label, value_below
+from core.redaction.assignments import LOOSE, Name, each_once, is_described, label, value_below
 from core.redaction.clues import ANNOUNCING, FOREIGN, LOGINS
 from core.redaction.tokens import DIGITS, SIGNS, is_made_up, is_placeholder
 
@@ -38,7 +38,7 @@ _WORDS = {topic: frozenset(listed.split()) for topic, listed in {
 
 def find_in_prose(text: str, lower: str, names: list[Name], clues: Clues) -> list[Span]:
     """The (start, end, kind) of each secret in a sentence."""
-    spans = _find_described(text, lower, names) if names else []
+    spans = each_once(text, names, lambda name: _described_value(text, lower, name))
     topics = ("passw", " pw ", "key", "token", "secret", "login", "rotated", "swapped")
     signs = (" it to ", "it's ", "it’s ", "one is ", "one was ")
     if any(map(lower.__contains__, signs)) and any(map(lower.__contains__, topics)):
@@ -49,31 +49,23 @@ def find_in_prose(text: str, lower: str, names: list[Name], clues: Clues) -> lis
     return spans + _find_logins(text, lower, sorted(places)) if places else spans
 
 
-def _find_described(text: str, lower: str, names: list[Name]) -> list[Span]:
-    """Each value that a sentence gives to one of the names."""
-    spans: list[Span] = []
-    done = 0
-    has_next_line = ":\n" in text or ")\n" in text or ":**\n" in text
-    for start, end, kind in names:
-        if kind not in LOOSE and kind not in ("secret", "token", "api-key", "private-key"):
-            continue
-        is_option = text[start] == "-" or (text[end + 1 : end + 2] == "-" and text[end + 2 : end + 3] not in "- >")
-        if start < done or is_option:
-            continue
-        end += text[end : end + 1] in tuple("是为は")  # "is", without spaces
-        follows = text[end : end + 1] != "" and (text[end] in " \t'’,\"`*)(" or text[end - 1] in "是为は")
-        at, stop = _value_after(text, lower, start, end, kind) if follows else NOTHING
-        below = text.find("\n", end, end + MAX_REACH) if has_next_line and follows and not stop else -1
-        if below >= 0 and text[end:below].rstrip(" \t\r\"'`*")[-1:] in (":", ")"):
-            at, stop = value_below(text, start, below + 1, kind)
-            fits = is_made_up(text[at:stop]) or (kind == "password" and stop - at > 15)
-            at, stop = (at, stop) if fits else NOTHING
-        if not stop and kind != "pass":
-            at, stop = _value_before(text, start, kind)
-        if stop:
-            spans.append((at, stop, label(kind)))
-            done = stop
-    return spans
+def _described_value(text: str, lower: str, name: Name) -> Span | None:
+    """The value that a sentence gives to a name; None if there is none."""
+    start, end, kind = name
+    is_option = text[start] == "-" or (text[end + 1 : end + 2] == "-" and text[end + 2 : end + 3] not in "- >")
+    if is_option or kind not in (*LOOSE, "secret", "token", "api-key", "private-key"):
+        return None
+    end += text[end : end + 1] in tuple("是为は")  # "is", without spaces
+    follows = text[end : end + 1] != "" and (text[end] in " \t'’,\"`*)(" or text[end - 1] in "是为は")
+    at, stop = _value_after(text, lower, start, end, kind) if follows else NOTHING
+    below = text.find("\n", end, end + MAX_REACH) if follows and not stop else -1
+    if below >= 0 and text[end:below].rstrip(" \t\r\"'`*")[-1:] in (":", ")"):
+        at, stop = value_below(text, start, below + 1, kind)
+        fits = is_made_up(text[at:stop]) or (kind == "password" and stop - at > 15)
+        at, stop = (at, stop) if fits else NOTHING
+    if not stop and kind != "pass":
+        at, stop = _value_before(text, start, kind)
+    return (at, stop, label(kind)) if stop else None
 
 
 def _find_said_of_it(text: str, lower: str) -> list[Span]:

@@ -11,7 +11,7 @@ from itertools import count, cycle
 
 from core import TYPE_CHECKING
 from core.redaction import MARK, MAX_NAME_CHARS, Span, compiled, find_secrets
-from core.redaction.assignments import LOOSE, Name, family, is_described, label, names_password, words_of
+from core.redaction.assignments import LOOSE, Name, each_once, family, is_described, label, names_password, words_of
 from core.redaction.tokens import find_matches, is_placeholder, is_prose, is_strong
 
 if TYPE_CHECKING:
@@ -35,7 +35,8 @@ _TYPED = frozenset("text value val input content".split())
 
 def find_structured(text: str, lower: str, names: list[Name]) -> list[Span]:
     """The (start, end, kind) of each secret known by its field, call, column or manifest."""
-    spans = [*_in_fields(text, lower, names), *_in_columns(text, names), *_in_calls(text)]
+    spans = each_once(text, names, lambda name: _value_of_field(text, lower, name))
+    spans += [*_in_columns(text, names), *_in_calls(text)]
     if names and "values" in lower:
         spans += _in_inserts(text)
     if "Secret" in text:
@@ -43,31 +44,27 @@ def find_structured(text: str, lower: str, names: list[Name]) -> list[Span]:
     return spans
 
 
-def _in_fields(text: str, lower: str, names: list[Name]) -> list[Span]:
-    """Each value in the field after a field that contains a name."""
+def _value_of_field(text: str, lower: str, name: Name) -> Span | None:
+    """The value in the field after a field that contains the name; None if there is none."""
+    start, end, kind = name
     fields = ("name", "key", "variable", "field", "setting", "property", "parameter", "param", "option", "entry", "-n")
+    head = lower[max(0, start - 64) : start].rstrip("abcdefghijklmnopqrstuvwxyz0123456789_.-/")
+    if not head.rstrip(" \t\"'\\:=>").endswith(fields) or kind in ("auth", "authorization", "query"):
+        return None
     labels = rf"(?i)(?:{'|'.join(fields)})[ \t\"'\\:=>]{{1,24}}[\w./-]{{0,40}}\Z"
     field = (
         r"(?i)(?:(?!\}|</|/>|\n\n|- |(?:name|key)[\"'\\ ]{0,3}[:=])[\s\S]){0,200}?"
         rf"(?:(?:value|default)[\"'\\]{{0,3}}[ \t]{{0,24}}[:=][ \t>]{{0,8}}|--value +)(?:{_VALUE})"
     )
     element = r"[\"'\\]*(?:</key>(?:\s|\\[nt])*<string>|[\"'\\]>(?:\s*<value>)?)([^<\n]{1,240})<"
-    spans: list[Span] = []
-    done = 0
-    for start, end, kind in names:
-        head = lower[max(0, start - 64) : start].rstrip("abcdefghijklmnopqrstuvwxyz0123456789_.-/")
-        is_labelled = head.rstrip(" \t\"'\\:=>").endswith(fields) and kind not in ("auth", "authorization", "query")
-        if start < done or not is_labelled or not compiled(labels).search(text, max(0, start - 64), start):
-            continue
-        match = compiled(element).match(text, end) or compiled(field).match(text, end)
-        value = match.group(match.lastindex or 0) if match is not None else ""
-        if match is None or is_placeholder(value) or value[0] in "/~" or "://" in value or value.startswith("arn:"):
-            continue
-        is_token = len(value) >= 8 and " " not in value and any(map(str.isdigit, value))
-        if is_token or (kind == "password" and (" " not in value or len(value.split()) > 2)):
-            spans.append((*match.span(match.lastindex or 0), label(kind)))
-            done = match.end()
-    return spans
+    is_labelled = compiled(labels).search(text, max(0, start - 64), start)
+    match = (compiled(element).match(text, end) or compiled(field).match(text, end)) if is_labelled else None
+    value = match.group(match.lastindex or 0) if match is not None else ""
+    if match is None or is_placeholder(value) or value[0] in "/~" or "://" in value or value.startswith("arn:"):
+        return None
+    is_token = len(value) >= 8 and " " not in value and any(map(str.isdigit, value))
+    fits = is_token or (kind == "password" and (" " not in value or len(value.split()) > 2))
+    return (*match.span(match.lastindex or 0), label(kind)) if fits else None
 
 
 def _in_calls(text: str) -> list[Span]:
