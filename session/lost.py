@@ -99,21 +99,18 @@ class _Summary:
     def __init__(self, text: str, files: set[str]) -> None:
         identifiers, others = names_in(text)
         counted = Counter(file.rpartition("/")[2] for file in files)
-        self._names = identifiers | others
+        self.names = identifiers | others
         self._shared = {base for base, count in counted.items() if count > 1}  # base names of several files
         self._text = text
         self._line = " ".join(text.split())
         self._letters = "".join(filter(str.isalnum, text.lower()))
-
-    def has_name(self, name: str) -> bool:
-        return name in self._names
 
     def has_file(self, path: str) -> bool:
         """Whether it names a file, together with its folder if several files have that base name."""
         folder, _, base = path.rpartition("/")
         if base in self._shared and folder:
             return f"{folder.rpartition('/')[2]}/{base}" in self._text
-        return base in self._names or base in self._text
+        return base in self.names or base in self._text
 
     def has_line(self, text: str) -> bool:
         """Whether it holds a command or an error word for word."""
@@ -164,7 +161,7 @@ class _Work:
         rows = {row["name"]: row for row in self._names if row["first"] <= self._last}
         places: dict[str, list[Place]] = {}
         for place in self._places:
-            is_missing = place["name"] in rows and not self._summary.has_name(place["name"])
+            is_missing = place["name"] in rows and place["name"] not in self._summary.names
             if is_missing and not place["file"].startswith(OUTSIDE):
                 places.setdefault(place["file"], []).append(place)
         until = time.monotonic() + 2.0  # for reading files, whose lines may have moved

@@ -138,21 +138,20 @@ def notify(config: Config) -> dict[str, Any]:
 def context_usage(path: str, agent: str, *, model: str = "", config: Config) -> ContextUsage:
     """How full the context is, by the newest usage or compaction in the last 4 MiB of a transcript, else estimated."""
     client = clients.by_name(agent)
-    tokens, found = None, _Newest()
+    newest = _Newest()
     try:
         with open_source(path) as source:
-            _read_newest(found, source, client)
-            tokens = found.tokens
-            if tokens is None:
-                tokens, found.source = _estimate(source, client, found.boundary), "estimate"
+            newest = _newest(source, client)
+            if newest.tokens is None:
+                newest.tokens, newest.source = _estimate(source, client, newest.boundary), "estimate"
     except (OSError, ValueError):
-        tokens, found.source = None, "none"
-    used = tokens or 0 if found.source != "estimate" else 0
-    window = found.window or client.context_window((model, found.model), used, config)
-    if tokens is not None and found.source == "estimate":
+        newest.tokens, newest.source = None, "none"
+    tokens, is_estimate = newest.tokens, newest.source == "estimate"
+    window = newest.window or client.context_window((model, newest.model), 0 if is_estimate else tokens or 0, config)
+    if tokens is not None and is_estimate:
         tokens = min(tokens, window)
     percent = round(tokens * 100 / window, 2) if tokens is not None else None
-    return {"tokens": tokens, "window": window, "percent": percent, "source": found.source}
+    return {"tokens": tokens, "window": window, "percent": percent, "source": newest.source}
 
 
 def kept_text(path: str, agent: str) -> str:
@@ -182,34 +181,36 @@ class _Newest:
         """Offset of the line of a compaction that does not say how large the context is after it."""
 
 
-def _read_newest(found: _Newest, source: Source, client: Client) -> None:
-    """Find the newest usage or compaction, and the window if the client writes it."""
+def _newest(source: Source, client: Client) -> _Newest:
+    """The newest usage or compaction, and the window if the client writes it."""
+    newest = _Newest()
     snapshot, written_at = "", None
     older = lines_backward(source, MAX_BYTES)
     for offset, line in older:
         if not any(mark in line for mark in client.context_marks):
             continue
         entries = client.entries(content.parsed(line) or {})  # a line may be half written
-        found.window = found.window or max((entry.window for entry in entries), default=0)
+        newest.window = newest.window or max((entry.window for entry in entries), default=0)
         if entries and entries[0].kind == "history" and not snapshot:
             snapshot, written_at = entries[0].id, offset
-        if found.tokens is None and found.boundary is None:
-            newest = next((entry for entry in reversed(entries) if entry.tokens or entry.kind == "compaction"), None)
-            if newest is not None and newest.kind == "usage":
-                found.tokens, found.source, found.model = newest.tokens, "usage", newest.model
-                if snapshot and not any(snapshot.encode() in line for _, line in older):
-                    # The history was compressed after this usage. If the session was only resumed, the snapshot is
-                    # also further up.
-                    found.tokens, found.source, found.boundary = None, "none", written_at
-            elif newest is not None and newest.tokens_after:
-                found.tokens, found.source = newest.tokens_after, "boundary"
-            elif newest is not None:
-                found.boundary = offset
-        is_decided = found.tokens is not None or found.boundary is not None
-        if is_decided and (found.window or not client.has_window):
-            return
-    if found.tokens is None and found.boundary is None:
-        found.boundary = written_at
+        last = next((entry for entry in reversed(entries) if entry.tokens or entry.kind == "compaction"), None)
+        if last is not None and newest.tokens is None and newest.boundary is None:
+            if last.kind != "usage" and not last.tokens_after:
+                newest.boundary = offset
+            elif last.kind != "usage":
+                newest.tokens, newest.source = last.tokens_after, "boundary"
+            elif snapshot and not any(snapshot.encode() in line for _, line in older):
+                # The history was compressed after this usage. If the session was only resumed, the snapshot is also
+                # further up.
+                newest.model, newest.boundary = last.model, written_at
+            else:
+                newest.tokens, newest.source, newest.model = last.tokens, "usage", last.model
+        is_decided = newest.tokens is not None or newest.boundary is not None
+        if is_decided and (newest.window or not client.has_window):
+            return newest
+    if newest.tokens is None and newest.boundary is None:
+        newest.boundary = written_at
+    return newest
 
 
 def _estimate(source: Source, client: Client, boundary: int | None) -> int:

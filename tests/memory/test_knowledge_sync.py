@@ -285,23 +285,18 @@ def test_a_sync_that_is_killed_is_completed_by_the_next(run: Run, home: Path, tm
 @pytest.fixture
 def synced_notes(run: Run, tmp_path: Path) -> Path:
     folder = tmp_path / "vault"
-    write(
+    put(
         folder / "decisions/0203-recovery.md",
         "# Recovery\n\n" + "".join(f"## P{n}\n\n{BODY} {n}\n\n" for n in range(5)),
     )
-    write(folder / "skills/deploy/SKILL.md", f"# Deploy\n\nThe worker writes a checkpoint to staging. {BODY[:60]}\n")
-    write(folder / "retros/march.md", f"# March\n\nThe compaction took a checkpoint with it. {BODY[:60]}\n")
-    write(
+    put(folder / "skills/deploy/SKILL.md", f"# Deploy\n\nThe worker writes a checkpoint to staging. {BODY[:60]}\n")
+    put(folder / "retros/march.md", f"# March\n\nThe compaction took a checkpoint with it. {BODY[:60]}\n")
+    put(
         folder / "walrus.md",
         "# Walrus\n\n" + "Nothing of note happens in this sentence. " * 12 + "A walrus appears here.\n",
     )
     run("knowledge", "sync", str(folder))
     return folder
-
-
-def write(path: Path, text: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text)
 
 
 def hits(run: Run, *words: str) -> list[dict[str, Any]]:
