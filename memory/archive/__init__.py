@@ -87,3 +87,16 @@ class Start:
         self.header = header  # the file's first entry, if reading begins behind it; its time is that of the fork
         self.earlier_files = earlier_files  # of a session that goes on in this file (Codex 0.171), the oldest first
         self.went_back_to = went_back_to  # the file of these, and the offset in it, to which the user went back
+
+
+class Claim:
+    """That the transcript of a session has an episode which the store knows as another session's."""
+
+    __slots__ = ("claimant", "context", "episode", "first", "holder")
+
+    def __init__(self, episode: str, holder: str, claimant: str, context: str, first: str) -> None:
+        self.episode = episode  # its id
+        self.holder = holder  # the session that has it
+        self.claimant = claimant  # the session whose transcript has it, too
+        self.context = context  # of the episode in that transcript
+        self.first = first  # which of the two had it first, if the ids say so

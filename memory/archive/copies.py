@@ -21,7 +21,7 @@ from clients import content
 from clients.entries import Entry
 from core import TYPE_CHECKING, words
 from core.store import branches, calls, documents, sessions, sources, sqlite
-from memory.archive import Start
+from memory.archive import Claim, Start
 from recall.vectors import document_vector
 
 if TYPE_CHECKING:
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from clients.base import Client
     from core.records import Episode
     from core.store.sources import Source
-    from memory.archive.session_archive import Claim
 
 HEAD_BYTES = 256 * 1024  # of a file, which hold its first line
 

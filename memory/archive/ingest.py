@@ -12,7 +12,7 @@ from core.errors import FAILED, USAGE, Failure
 from core.redaction import redact
 from core.store import sessions, sources, sqlite
 from core.words import clean
-from memory.archive import Limits, Origin, Start
+from memory.archive import Claim, Limits, Origin, Start
 from memory.archive.texts import clean_name, identifier_of
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from core.store.sources import Source
     from memory.archive.admission import Admission
     from memory.archive.carry import Carry
-    from memory.archive.session_archive import Claim, Piece, Position
+    from memory.archive.session_archive import Piece, Position
 
 PIECE_BYTES = 256 * 1024  # of a piece in a hook; a longer line is read, too
 

@@ -13,7 +13,7 @@ from core import TYPE_CHECKING, words
 from core.project import repository_of
 from core.store import branches, calls, documents, folders, sessions, sqlite
 from memory import gate
-from memory.archive import Origin, texts
+from memory.archive import Claim, Origin, texts
 from memory.archive.calls import SessionCalls
 from memory.archive.carry import Carry, Message, TypedAhead, titled
 from memory.archive.texts import clean_name, identifier_of
@@ -35,17 +35,140 @@ COLLECTION = "episodes"
 MAX_FOLDERS = 40  # of a session
 
 
-class Claim:
-    """That the transcript of a session has an episode which the store knows as another session's."""
+class Piece:
+    """A piece of a session, read and redacted, before it is stored. It continues the piece before it.
 
-    __slots__ = ("claimant", "context", "episode", "first", "holder")
+    Args:
+        carry: what that piece left, as JSON; "" if this is the first piece.
+    """
 
-    def __init__(self, episode: str, holder: str, claimant: str, context: str, first: str) -> None:
-        self.episode = episode  # its id
-        self.holder = holder  # the session that has it
-        self.claimant = claimant  # the session whose transcript has it, too
-        self.context = context  # of the episode in that transcript
-        self.first = first  # which of the two had it first, if the ids say so
+    def __init__(self, archive: SessionArchive, carry: str, *, is_copy: bool = False) -> None:
+        self.archive = archive
+        self._session = archive.session
+        self.carry = Carry.from_json(carry)
+        self.carry.session = self._session
+        self.is_first = not carry and not is_copy
+        self._typed_ahead = TypedAhead(self.carry.queue, self.carry.handed)
+        self.calls = SessionCalls(self.carry.work, archive.folder, is_copy=is_copy)
+        self.copies: dict[str, Piece] = {}  # what a fork copied, by the session that said it
+        self.entries: list[Entry] = []
+        self._by_id: dict[str, Message] = {last.id: last} if (last := self.carry.last) else {}
+        self.changed: dict[str, Message] = {}  # by id, the messages that are new or say more than before
+        self.prompts = 0  # new ones
+        self.nodes: list[branches.Node] = []
+        self.is_rewound = False  # the user went back in it
+        self.folders: dict[str, None] = {}
+        self.forked_at = 0  # of the last entry that was copied from the parent
+        self._node: branches.Node | None = None  # of the line that is being added
+        # of a transcript:
+        self.end = 0  # the offset after the piece
+        self.bad_lines = 0
+
+    def begin_line(self, head: Entry, owner: str = "") -> Piece:
+        """Begin a line, which a fork may have copied from the session `owner`; returns the piece to which it belongs.
+
+        A copied line still is a node of the fork's tree.
+        """
+        piece = self._piece_of(owner)
+        self._note_origin(head, "" if piece is self else owner)
+        self._begin_node(head)
+        if head.folder:
+            if head.remote:
+                self.archive.note_remote(head.folder, head.remote)
+            piece.carry.folder = head.folder
+            piece.folders[head.folder] = None
+        return piece
+
+    def _piece_of(self, owner: str) -> Piece:
+        """The piece of the session from which a line was copied; this piece if there is none, or if its id looks like
+        a secret.
+        """
+        if owner and owner not in self.copies and owner == clean_name(owner):
+            self.copies[owner] = Piece(self.archive.of(owner), "", is_copy=True)
+        return self.copies.get(owner, self)
+
+    def _note_origin(self, head: Entry, owner: str) -> None:
+        """Note who began the session, and until when it is a copy of its parent's, as far as a line says so."""
+        if head.session in ("", self._session):  # else it is a copy of its parent's
+            if head.parent_session not in ("", self.carry.parent):  # to redact it takes time
+                self.carry.parent = clean_name(head.parent_session) or self.carry.parent
+            self.carry.kind = head.session_kind or self.carry.kind
+        elif owner and self.archive.is_tree and not self.carry.parent:
+            self.carry.parent, self.carry.kind = owner, "fork"
+        if owner and owner == self.carry.parent:
+            self.forked_at = max(self.forked_at, head.at or 0)
+
+    def _begin_node(self, head: Entry) -> None:
+        """Begin the node of a line in the session's tree; without a tree, the order of the lines counts."""
+        self._node = node = branches.Node(head.id, head.parent if self.archive.is_tree else None)
+        node.is_content = head.kind in ("prompt", "answer", "call", "result", "shell", "compaction", "summary")
+        node.is_root = self.archive.is_tree and bool(head.id) and not head.parent and self.carry.parents
+        node.turns, node.rewound_to = head.turns, head.rewound_to
+        self.carry.parents |= bool(head.parent)
+        if not head.is_side:
+            self.nodes.append(node)
+
+    def add(self, entry: Entry, line: bytes = b"", number: int = 0) -> None:
+        """Add the `number`th entry of a line."""
+        if self.carry.kind == "subagent" and sessions.is_forgotten(self.archive.db, self.carry.parent):
+            return
+        self.entries.append(entry)
+        self.calls.project = self.archive.project_of(self.carry.folder)
+        self.calls.add(entry, self.prompts)
+        if entry.kind == "call" and self._node:
+            self._node.calls.append(self.calls.last_call)
+        if entry.kind == "title":
+            self._add_title(entry)
+        elif entry.kind in ("prompt", "answer") or entry.origin:
+            self._add_said(entry, line, number)
+        elif entry.kind == "queue" and (text := self._typed_ahead.follow(entry.operation, entry.text)):
+            typed = Entry("prompt", entry.at, text=text)
+            # identified by its text and time, since lines that give several to the model at once are all alike
+            self._add_message(typed, identifier_of(typed, self._session, b"", 0), texts.bounded(text))
+
+    def _add_title(self, entry: Entry) -> None:
+        """Add the title of the session; some clients also write down the titles of others."""
+        text = texts.one_line(entry.text, 200)
+        is_own = not entry.parent or branches.has_node(self.archive.db, self._session, entry.parent, self.nodes)
+        if text and is_own and entry.session in ("", self._session):
+            at, by_user = entry.at or (self.carry.last.at if self.carry.last else None), entry.origin == "user"
+            message = titled(self._session, text, at, self.calls.project, by_user=by_user)
+            self.changed[message.id] = message
+
+    def _add_said(self, entry: Entry, line: bytes, number: int) -> None:
+        """Add what was said, unless it is a prompt that was typed ahead and is archived already."""
+        body = texts.bounded(entry.text)
+        if not body:
+            return
+        identifier = identifier_of(entry, self._session, line, number)
+        if self._node and entry.kind == "prompt" and not entry.call:
+            self._node.is_prompt = True
+        is_new_prompt = entry.kind == "prompt" and identifier not in self._by_id
+        if not (is_new_prompt and self._typed_ahead.note_prompt(body)):
+            self._add_message(entry, identifier, body)
+
+    def _add_message(self, entry: Entry, identifier: str, body: str) -> None:
+        is_prompt = entry.kind == "prompt"
+        if self._node:
+            self._node.episodes.append(identifier)
+        message = self._by_id.get(identifier)
+        if message is None:
+            asker = "teammate" if self.carry.kind in ("subagent", "review") else "user"
+            role = entry.origin or (asker if is_prompt else "assistant")
+            message = Message(identifier, role, entry.at, self.calls.project)
+            message.prompt = "" if is_prompt else self.carry.prompt
+            if last := self.carry.last:
+                message.before = last.body[:300]  # enough to find a message by its neighbours
+                last.after = body[:300]
+                self.changed[last.id] = last
+            self.carry.last = self._by_id[identifier] = message
+            self.prompts += is_prompt
+        elif message.body == body:  # else the client wrote a message again that has grown
+            return
+        message.body = body
+        self.changed[identifier] = message
+        if is_prompt:
+            self.carry.prompt = body[:500]
 
 
 class SessionArchive:
@@ -73,23 +196,6 @@ class SessionArchive:
         self.is_tree = client.is_tree  # entries name their parent; else the order of the lines counts
         self._renames_copies = client.ids_of_copies == "new"
         self._vectors = origin.vectors
-
-    def project_of(self, folder: str) -> str:
-        """The project of an entry that names its folder: that of its repository, else that of the session."""
-        if folder not in self._projects:
-            former = folders.known(self.db, folder).former  # of a folder that is gone
-            self._projects[folder] = clean_name(repository_of(folder) or former) or self.project
-        return self._projects[folder]
-
-    def note_remote(self, folder: str, url: str) -> None:
-        """Note the remote of the repository in which the session works, if its folder is gone."""
-        if (at := folders.note_removed(self.db, folder, url)) is not None:
-            self._projects.clear()
-            self.project = clean_name(at.project) if at.folder == self.folder else self.project
-
-    def of(self, session: str) -> SessionArchive:
-        """The archive of a session from which this session copied entries."""
-        return SessionArchive(self.db, self._origin, self._claims, session, self.session)
 
     def store(self, source: str, before: Position | None, piece: Piece, head: str) -> tuple[int, int, int] | None:
         """Store a piece and the position after it, unless the stored position is no longer `before`, or the session was
@@ -204,6 +310,23 @@ class SessionArchive:
         documents.replace(self.db, _categorised(grown), vector, signatures=self._vectors)
         return True
 
+    def project_of(self, folder: str) -> str:
+        """The project of an entry that names its folder: that of its repository, else that of the session."""
+        if folder not in self._projects:
+            former = folders.known(self.db, folder).former  # of a folder that is gone
+            self._projects[folder] = clean_name(repository_of(folder) or former) or self.project
+        return self._projects[folder]
+
+    def note_remote(self, folder: str, url: str) -> None:
+        """Note the remote of the repository in which the session works, if its folder is gone."""
+        if (at := folders.note_removed(self.db, folder, url)) is not None:
+            self._projects.clear()
+            self.project = clean_name(at.project) if at.folder == self.folder else self.project
+
+    def of(self, session: str) -> SessionArchive:
+        """The archive of a session from which this session copied entries."""
+        return SessionArchive(self.db, self._origin, self._claims, session, self.session)
+
     def _session(self, piece: Piece) -> Session:
         """The record of the session with what a piece says about it."""
         carry = piece.carry
@@ -241,137 +364,6 @@ class SessionArchive:
             "session_id": self.session, "project": message.project, "write_confidence": 1.0, "write_reason": "archived",
         }  # fmt: skip
         return _categorised(document), document_vector(document["text"], document["context"])
-
-
-class Piece:
-    """A piece of a session, read and redacted, before it is stored. It continues the piece before it.
-
-    Args:
-        carry: what that piece left, as JSON; "" if this is the first piece.
-    """
-
-    def __init__(self, archive: SessionArchive, carry: str, *, is_copy: bool = False) -> None:
-        self.archive = archive
-        self._session = archive.session
-        self.carry = Carry.from_json(carry)
-        self.carry.session = self._session
-        self.is_first = not carry and not is_copy
-        self._typed_ahead = TypedAhead(self.carry.queue, self.carry.handed)
-        self.calls = SessionCalls(self.carry.work, archive.folder, is_copy=is_copy)
-        self.copies: dict[str, Piece] = {}  # what a fork copied, by the session that said it
-        self.entries: list[Entry] = []
-        self._by_id: dict[str, Message] = {last.id: last} if (last := self.carry.last) else {}
-        self.changed: dict[str, Message] = {}  # by id, the messages that are new or say more than before
-        self.prompts = 0  # new ones
-        self.nodes: list[branches.Node] = []
-        self.is_rewound = False  # the user went back in it
-        self.folders: dict[str, None] = {}
-        self.forked_at = 0  # of the last entry that was copied from the parent
-        self._node: branches.Node | None = None  # of the line that is being added
-        # of a transcript:
-        self.end = 0  # the offset after the piece
-        self.bad_lines = 0
-
-    def begin_line(self, head: Entry, owner: str = "") -> Piece:
-        """Begin a line, which a fork may have copied from the session `owner`; returns the piece to which it belongs.
-
-        A copied line still is a node of the fork's tree.
-        """
-        if owner and owner not in self.copies and owner == clean_name(owner):  # else it looks like a secret
-            self.copies[owner] = Piece(self.archive.of(owner), "", is_copy=True)
-        owner = owner if owner in self.copies else ""
-        self._note_origin(head, owner)
-        self._begin_node(head)
-        piece = self.copies[owner] if owner else self
-        if head.folder:
-            if head.remote:
-                self.archive.note_remote(head.folder, head.remote)
-            piece.carry.folder = head.folder
-            piece.folders[head.folder] = None
-        return piece
-
-    def _note_origin(self, head: Entry, owner: str) -> None:
-        """Note who began the session, and until when it is a copy of its parent's, as far as a line says so."""
-        if head.session in ("", self._session):  # else it is a copy of its parent's
-            if head.parent_session not in ("", self.carry.parent):  # to redact it takes time
-                self.carry.parent = clean_name(head.parent_session) or self.carry.parent
-            self.carry.kind = head.session_kind or self.carry.kind
-        elif owner and self.archive.is_tree and not self.carry.parent:
-            self.carry.parent, self.carry.kind = owner, "fork"
-        if owner and owner == self.carry.parent:
-            self.forked_at = max(self.forked_at, head.at or 0)
-
-    def _begin_node(self, head: Entry) -> None:
-        """Begin the node of a line in the session's tree; without a tree, the order of the lines counts."""
-        self._node = node = branches.Node(head.id, head.parent if self.archive.is_tree else None)
-        node.is_content = head.kind in ("prompt", "answer", "call", "result", "shell", "compaction", "summary")
-        node.is_root = self.archive.is_tree and bool(head.id) and not head.parent and self.carry.parents
-        node.turns, node.rewound_to = head.turns, head.rewound_to
-        self.carry.parents |= bool(head.parent)
-        if not head.is_side:
-            self.nodes.append(node)
-
-    def add(self, entry: Entry, line: bytes = b"", number: int = 0) -> None:
-        """Add the `number`th entry of a line."""
-        if self.carry.kind == "subagent" and sessions.is_forgotten(self.archive.db, self.carry.parent):
-            return
-        self.entries.append(entry)
-        self.calls.project = self.archive.project_of(self.carry.folder)
-        self.calls.add(entry, self.prompts)
-        if entry.kind == "call" and self._node:
-            self._node.calls.append(self.calls.last_call)
-        if entry.kind == "title":
-            self._add_title(entry)
-        elif entry.kind in ("prompt", "answer") or entry.origin:
-            self._add_said(entry, line, number)
-        elif entry.kind == "queue" and (text := self._typed_ahead.follow(entry.operation, entry.text)):
-            typed = Entry("prompt", entry.at, text=text)
-            # identified by its text and time, since lines that give several to the model at once are all alike
-            self._add_message(typed, identifier_of(typed, self._session, b"", 0), texts.bounded(text))
-
-    def _add_title(self, entry: Entry) -> None:
-        """Add the title of the session; some clients also write down the titles of others."""
-        text = texts.one_line(entry.text, 200)
-        is_own = not entry.parent or branches.has_node(self.archive.db, self._session, entry.parent, self.nodes)
-        if text and is_own and entry.session in ("", self._session):
-            at, by_user = entry.at or (self.carry.last.at if self.carry.last else None), entry.origin == "user"
-            message = titled(self._session, text, at, self.calls.project, by_user=by_user)
-            self.changed[message.id] = message
-
-    def _add_said(self, entry: Entry, line: bytes, number: int) -> None:
-        """Add what was said, unless it is a prompt that was typed ahead and is archived already."""
-        body = texts.bounded(entry.text)
-        if not body:
-            return
-        identifier = identifier_of(entry, self._session, line, number)
-        if self._node and entry.kind == "prompt" and not entry.call:
-            self._node.is_prompt = True
-        is_new_prompt = entry.kind == "prompt" and identifier not in self._by_id
-        if not (is_new_prompt and self._typed_ahead.note_prompt(body)):
-            self._add_message(entry, identifier, body)
-
-    def _add_message(self, entry: Entry, identifier: str, body: str) -> None:
-        is_prompt = entry.kind == "prompt"
-        if self._node:
-            self._node.episodes.append(identifier)
-        message = self._by_id.get(identifier)
-        if message is None:
-            asker = "teammate" if self.carry.kind in ("subagent", "review") else "user"
-            role = entry.origin or (asker if is_prompt else "assistant")
-            message = Message(identifier, role, entry.at, self.calls.project)
-            message.prompt = "" if is_prompt else self.carry.prompt
-            if last := self.carry.last:
-                message.before = last.body[:300]  # enough to find a message by its neighbours
-                last.after = body[:300]
-                self.changed[last.id] = last
-            self.carry.last = self._by_id[identifier] = message
-            self.prompts += is_prompt
-        elif message.body == body:  # else the client wrote a message again that has grown
-            return
-        message.body = body
-        self.changed[identifier] = message
-        if is_prompt:
-            self.carry.prompt = body[:500]
 
 
 def _categorised(document: Document) -> Document:
