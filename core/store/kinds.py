@@ -1,8 +1,10 @@
 """The stored kinds: a table that says how the rows of each are forgotten, purged and renamed.
 
+A new kind with texts gets a row of `KINDS`, which the functions below and a purge (`core.store.deletion`) follow.
+
 Forgetting keeps a session's or a call's rows as JSON in the table `forgotten`, which only this module and a purge
-(`core.store.deletion`) read, so no other query has to leave them out. `bring_back` restores them. What a purge has
-emptied stays empty. Functions that write belong inside the caller's transaction.
+read, so no other query has to leave them out. `bring_back` restores them. What a purge has emptied stays empty.
+Functions that write belong inside the caller's transaction.
 """
 
 from collections.abc import Iterable
@@ -61,33 +63,37 @@ KINDS = {
         "document", "rowid", "text, title, path, tags, history",
         "text = '', context = '', title = '', path = '', fingerprint = '', session_id = '', project = '', source = '',"
         f" tags = '[]', history = '[]', write_reason = '{PURGED}'",
-        "session_id", "created_at", f"text = '' AND write_reason = '{PURGED}'", has_project=True,
+        session="session_id", at="created_at", purged=f"text = '' AND write_reason = '{PURGED}'", has_project=True,
     ),
     "toolCalls": Kind(
-        "call", "session_id, number", "tool, file, command, error, passage", "", "session_id",
-        "coalesce(at, session.updated_at)", _FORGOTTEN_CALL, _WITH_SESSION,
+        "call", "session_id, number", "tool, file, command, error, passage",
+        session="session_id", at="coalesce(at, session.updated_at)", purged=_FORGOTTEN_CALL, joined=_WITH_SESSION,
         forgotten_with="session", kept=_FORGOTTEN_CALL, has_project=True,
     ),
     "summaries": Kind(
-        "compaction", "session_id, call", "summary", f"summary = '{sessions.PURGED_SUMMARY}'", "session_id", "at",
-        f"summary IN ('', '{sessions.PURGED_SUMMARY}')", _WITH_SESSION,
+        "compaction", "session_id, call", "summary", f"summary = '{sessions.PURGED_SUMMARY}'",
+        session="session_id", at="at", purged=f"summary IN ('', '{sessions.PURGED_SUMMARY}')", joined=_WITH_SESSION,
         forgotten_with="session", kept=f"summary = '{sessions.PURGED_SUMMARY}'",
     ),
     "plans": Kind(
-        "session", "id", "plan", f"plan = '{sessions.PURGED_PLAN}'", "id", "updated_at",
-        f"plan IN ('[]', '{sessions.PURGED_PLAN}')", has_project=True,
+        "session", "id", "plan", f"plan = '{sessions.PURGED_PLAN}'",
+        session="id", at="updated_at", purged=f"plan IN ('[]', '{sessions.PURGED_PLAN}')", has_project=True,
     ),
-    "events": Kind("event", "seq", "error, metadata, search_text", DELETE, "session_id", "timestamp"),
-    "injectedTexts": Kind("injection", "id", "text", DELETE, "session_id", "at", forgotten_with="hooks"),
-    "hookCalls": Kind("hook_call", "session_id, id", "error", DELETE, "session_id", "at", forgotten_with="hooks"),
+    "events": Kind("event", "seq", "error, metadata, search_text", DELETE, session="session_id", at="timestamp"),
+    "injectedTexts": Kind(
+        "injection", "id", "text", DELETE, session="session_id", at="at", forgotten_with="hooks",
+    ),
+    "hookCalls": Kind(
+        "hook_call", "session_id, id", "error", DELETE, session="session_id", at="at", forgotten_with="hooks",
+    ),
     "forgotten": Kind(
         "forgotten", "id", "value",
         "value = CASE kind WHEN 'call' THEN json_patch(value, json_object('tool', '', 'file', '',"
         f" 'command', '', 'error', '', 'passage', '', 'outcome', '{calls.FORGOTTEN}'))"
         f" WHEN 'compaction' THEN json_set(value, '$.summary', '{sessions.PURGED_SUMMARY}')"
         f" WHEN 'session' THEN json_set(value, '$.plan', '{sessions.PURGED_PLAN}') ELSE '{{}}' END",
-        "session_id", "at",
-        f"value = '{{}}' OR json_extract(value, '$.outcome') IS '{calls.FORGOTTEN}'"
+        session="session_id", at="at",
+        purged=f"value = '{{}}' OR json_extract(value, '$.outcome') IS '{calls.FORGOTTEN}'"
         f" OR json_extract(value, '$.summary') IS '{sessions.PURGED_SUMMARY}'"
         f" OR json_extract(value, '$.plan') IS '{sessions.PURGED_PLAN}'",
         has_project=True,
