@@ -57,10 +57,20 @@ _WRAPPERS = {
 _ENDS_WORD = " \t\r\n;|&()<>"
 _CLOSED_BY = {"(": ")", "{": "}", '"': '"', "`": "`"}
 _PLACE_CHARS = 160
+_steps_of: dict[str, list[Step]] = {}
+"""The steps of the last command: several questions are asked about each."""
 
 
 def steps(command: str) -> list[Step]:
     """The steps of a command in order, including pipes, subshells, loops and `bash -c`; in linear time."""
+    if command not in _steps_of:
+        found = _steps(command)
+        _steps_of.clear()
+        _steps_of[command] = found
+    return _steps_of[command]
+
+
+def _steps(command: str) -> list[Step]:
     found: list[Step] = []
     for words, targets, start, mark in _Scan(command).read():
         if words[0] in ("done", "fi", "esac", "}") and found:
@@ -71,7 +81,7 @@ def steps(command: str) -> list[Step]:
         program, verb = given[0].rpartition("/")[2], _verb(given)
         is_shell = program in ("bash", "sh", "zsh", "dash") and len(given) > 2
         if is_shell and given[1][0] == "-" and given[1][-1] == "c":
-            inner = steps(given[2])
+            inner = _steps(given[2])
             for step in inner:
                 step["start"] = start
             if inner:

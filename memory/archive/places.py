@@ -42,15 +42,16 @@ class SessionPlaces:
 
     def note_shown(self, number: int, lines: Sequence[Line]) -> None:
         """Record the names in the lines that call `number` showed: the definition of a name, else its first use."""
+        data_files = (".csv", ".json", ".jsonl", ".lock", ".log", ".snap", ".sum", ".svg", ".txt", ".xml")
+        files = {file for file, *_ in lines}
+        sources = {file for file in files if is_file(file) and not file.endswith(data_files)}
         found: dict[tuple[str, str], tuple[int, bool, bool]] = {}
-        for (file, line, _, in_diff), name, defines in _names_in(lines):
+        for (file, line, _, in_diff), name, defines in _names_in([row for row in lines if row[0] in sources]):
             known = found.get((file, name))
             if known is None or (defines and not known[1]):
                 found[file, name] = line, defines, in_diff
-        data_files = (".csv", ".json", ".jsonl", ".lock", ".log", ".snap", ".sum", ".svg", ".txt", ".xml")
-        for (file, name), (line, defines, in_diff) in found.items():
-            if is_file(file) and not file.endswith(data_files):
-                self._note(number, self._path(file), name, (line, defines, in_diff))
+        for (file, name), seen in found.items():
+            self._note(number, self._path(file), name, seen)
 
     def _note(self, number: int, path: str, name: str, seen: tuple[int, bool, bool]) -> None:
         line, defines, in_diff = seen

@@ -30,7 +30,8 @@ ERROR_WORDS = (
 
 def plain(text: str, command: str = "", path: str = "") -> str:
     """The whole text without secrets. For an output, give the command that ran or the path that was read."""
-    return redact_call(command, path, clean(text).replace("\0", "\ufffd")) if text else ""
+    text = clean(text).replace("\0", "\ufffd")
+    return redact_call(command, path, text) if command or path else redact(text)[0]
 
 
 def start(text: str, most: int, command: str = "", path: str = "") -> str:
