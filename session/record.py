@@ -91,7 +91,8 @@ def _record_turn(event: HookEvent, session: Session) -> None:
         state.last_message_at = now
     # A hook may send the whole conversation. Its end has the new messages.
     sent = [entry for text in messages[-12:] if (entry := message(text))]
-    _record_messages(state, new_messages(state.messages, sent))
+    if new := new_messages(state.messages, sent):
+        _record_messages(state, new)
     state.agent = session.agent or state.agent
     state.cwd = _path(event["cwd"]) or state.cwd
     paths = [path for given in event["files"][-FILES_KEPT:] if (path := _path(given))]
