@@ -375,14 +375,14 @@ class SessionStore:
 
     def recall(
         self, query: str, project: str, *, everywhere: bool = False, min_score: float | None = None,
-        with_turns: bool = False, by_meaning: bool = True,
+        with_episodes: bool = False, by_meaning: bool = True,
     ) -> list[Hit] | None:  # fmt: skip
         """Memories for a query; None if the store failed.
 
         Args:
             everywhere: also memories of other projects.
             min_score: the lowest score (default: the setting `inject.min_score`).
-            with_turns: also episodes, which are a hundred times as many.
+            with_episodes: also episodes, which are a hundred times as many.
             by_meaning: also memories without a word of the query.
         """
         if self.faults:
@@ -396,7 +396,7 @@ class SessionStore:
             lowest = self._config.get_float("inject.min_score") if min_score is None else min_score
             asked = Query(
                 query, limit=15, min_score=lowest, budget="lean", project=project,
-                isolated=not everywhere, collections=() if with_turns else ("observations", "knowledge"),
+                isolated=not everywhere, collections=() if with_episodes else ("observations", "knowledge"),
                 by_meaning=by_meaning,
             )  # fmt: skip
             result = engine.recall(

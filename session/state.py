@@ -1,7 +1,7 @@
 """The state of a session: its fields and their bounds, its file `sessions/<id>.json`, and its lock. Hot path.
 
-The file is read and replaced as a whole while the lock is held. A file that does not fit is renamed, never deleted, and
-the session goes on with an empty state. Times are ms since the epoch. `session.known_states` looks at many sessions.
+The file is replaced as a whole, and only while the lock is held; lists of sessions read it without. A file that does
+not fit is renamed, never deleted, and the session goes on with an empty state. Times are ms since the epoch.
 """
 
 from __future__ import annotations

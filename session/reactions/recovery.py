@@ -131,7 +131,7 @@ def _compose(event: HookEvent, session: Session) -> Note:
     if note is not None:
         return note
     project, is_gateway = session.project(), state.is_gateway
-    known = [query for query in requests if store.recall(query, project, everywhere=is_gateway, with_turns=True)]
+    known = [query for query in requests if store.recall(query, project, everywhere=is_gateway, with_episodes=True)]
     # Of a longer prompt before the last, all may be pasted.
     last = task_text([entry for entry in state.messages[:-1] if entry["isShort"]] + state.messages[-1:])
     task = store.read("work", lambda db: talked_about(History(db, session.id)), "") or last
