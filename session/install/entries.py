@@ -18,6 +18,7 @@ from session.install.client_settings import Settings
 from session.install.settings_text import Malformed
 
 EXTENSION = "the extension of joelclaw, which the client loads"
+PLUGIN_PLACE = ("plugins", "entries", own_command.NAME)  # in the settings of OpenClaw
 SKILL = "skills/joelclaw/SKILL.md"  # below a client's folder: a short instruction that its model may read
 EXTENSION_LINE = re.compile(r"^const JOELCLAW = .*$", re.MULTILINE)
 
@@ -127,11 +128,14 @@ class Entries:
         self.has_hooks = path == client.path(project=project)
         self.has_server = path == client.servers(project=project)
         self.has_plugin = path == client.plugins_file
+        places = [("hooks",), client.allowed] * self.has_hooks
+        self._places: list[tuple[str, ...]] = [*places, *[(client.servers_key,)] * self.has_server]
+        self._places += [PLUGIN_PLACE] * self.has_plugin
 
     def are_in(self, value: Any) -> bool:
         """Whether hooks, a server or a plugin of ours are there. A rule does not count: it may be the user's own."""
         has_hooks = self.has_hooks and bool(installed_entries(value, self.client))
-        has_plugin = self.has_plugin and bool(as_object(value, "plugins", "entries", own_command.NAME))
+        has_plugin = self.has_plugin and bool(as_object(value, *PLUGIN_PLACE))
         return has_hooks or has_plugin or self.is_server_in(value)
 
     def is_server_in(self, value: Any) -> bool:
@@ -152,28 +156,18 @@ class Entries:
         if not isinstance(value, dict):
             raise Malformed("the file is not an object")
         value = copy.deepcopy(value)
-        containers: list[tuple[str, ...]] = []
         if self.has_hooks:
             self._replace_hooks(value, command)
             self._replace_rules(value, command, mcp=mcp)
-            containers += [("hooks",), self.client.allowed]
         if self.has_server:
-            is_ours = self.is_server_in(value)
-            if command and (is_ours or (mcp and not self.is_other_server_in(value))):
-                _container(value, dict, self.client.servers_key)[own_command.NAME] = self.client.server(command)
-            elif is_ours and not command:
-                del value[self.client.servers_key][own_command.NAME]
-            containers.append((self.client.servers_key,))
-        if self.has_plugin:
-            place = ("plugins", "entries", own_command.NAME)
-            if command:  # other settings in it are the user's
-                plugin = _container(value, dict, *place)
-                plugin |= {"enabled": True, "hooks": {**as_object(plugin, "hooks"), "allowConversationAccess": True}}
-            else:
-                as_object(value, *place).clear()
-            containers.append(place)
-        for names in () if command else containers:
-            _remove_empty(value, *names)
+            self._replace_server(value, command, mcp=mcp)
+        if self.has_plugin and command:  # other settings in it are the user's
+            plugin = _container(value, dict, *PLUGIN_PLACE)
+            plugin |= {"enabled": True, "hooks": {**as_object(plugin, "hooks"), "allowConversationAccess": True}}
+        elif self.has_plugin:
+            as_object(value, *PLUGIN_PLACE).clear()
+        for place in () if command else self._places:
+            _remove_empty(value, *place)
         return value
 
     def _server_in(self, value: Any) -> Any:
@@ -192,6 +186,14 @@ class Entries:
             matcher = {"matcher": client.edit_tools} if kind == "tool" and client.edit_tools else {}
             groups[event] = {**matcher, "hooks": [{"type": "command", **label, "command": line, "timeout": timeout}]}
         return groups
+
+    def _replace_server(self, value: Any, command: str, *, mcp: bool) -> None:
+        """Replace our server, or add it with `mcp`; without a command, remove it. Another of its name stays."""
+        is_ours = self.is_server_in(value)
+        if command and (is_ours or (mcp and not self.is_other_server_in(value))):
+            _container(value, dict, self.client.servers_key)[own_command.NAME] = self.client.server(command)
+        elif is_ours and not command:
+            del value[self.client.servers_key][own_command.NAME]
 
     def _replace_rules(self, value: Any, command: str, *, mcp: bool) -> None:
         """Replace our rules for what runs without asking, without a command by none. Those of the server's tools are

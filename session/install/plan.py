@@ -1,5 +1,10 @@
 """What `install` and `uninstall` change in a client's files: planned first, then shown, then written.
 
+    file                           install                    uninstall
+    settings, servers, plugins     our entries are put in     the backup without them, else the text without them
+    ours alone                     written                    deleted
+    ours, but edited by the user   stays                      stays
+
 Only `carry_out` writes: under the lock of `locked`, with a backup, by renaming a new file over the old one. An
 uninstall needs those backups, which are next to the client's files, and a receipt for each file that was changed.
 """
@@ -188,8 +193,8 @@ def plans_for(client: Settings, *, project: bool, mcp: bool = False, remove: boo
     # A file without anything of ours is not even parsed.
     if servers not in ("", path) and (mcp or receipt_of(servers) or own_command.NAME in (_read(servers) or "")):
         plans.append(Plan(client, servers, project))
-    switches = [Plan(client, client.plugins_file, project)] if client.plugins_file else []
-    for plan in (*plans, *switches):
+    plugins = [Plan(client, client.plugins_file, project)] if client.plugins_file else []
+    for plan in (*plans, *plugins):
         if remove:
             plan.take_out()
         else:
@@ -197,7 +202,7 @@ def plans_for(client: Settings, *, project: bool, mcp: bool = False, remove: boo
     for file, text, purpose in entries.own_files(client, command, project=project):
         plans.append(Plan(client, file, project))
         plans[-1].own_file(text, purpose, remove=remove)
-    plans += switches
+    plans += plugins
     for plan in plans:
         if project and not is_below(plan.target, real_root(os.getcwd())):
             fix = "replace it with a file, or install without --project; nothing was changed"
@@ -306,30 +311,33 @@ def _carry_out(plan: Plan) -> str | None:
     if _read(plan.target) != plan.before:
         raise Failure("INSTALL_CHANGED", f"{plan.path} has changed in the meantime", "run this again")
     mode = None if plan.before is None else os.stat(plan.target).st_mode & 0o7777
-    backup = None
-    if plan.before is not None and plan.backs_up:
-        known = [int(name.rpartition("-")[2]) for name in backups_of(plan.path)]
-        backup = f"{plan.path}{BACKUP_SUFFIX}{max(clock.now_ms(), *(at + 1 for at in known), 0)}"
-        _create(backup, plan.before, mode)
-        for name in backups_of(plan.path)[1:-1]:  # the first is from before our first change
-            files.remove(name)
-    if plan.after is not None:
-        for folder in plan.missing_folders:
-            with suppress(FileExistsError):  # created for the file before
-                os.mkdir(folder, 0o777 if plan.project else 0o700)
-        if plan.new_receipt:  # first, so that an uninstall never knows too little
-            name = plan.path if redact(plan.path)[0] == plan.path else words.fingerprint(plan.path)
-            files.write_whole(_receipt_file(name), json.dumps(plan.new_receipt).encode())
-        temporary = f"{plan.target}.{os.getpid()}.{time.monotonic_ns()}.tmp"
-        _create(temporary, plan.after, mode if mode is not None or plan.project else 0o600)
-        os.replace(temporary, plan.target)
-        if not plan.new_receipt:
-            files.remove(*(name for name in backups_of(plan.path) if _read(name) == plan.after))
+    backup = None if plan.before is None or not plan.backs_up else _back_up(plan.path, plan.before, mode)
+    if plan.after is None:
+        os.unlink(plan.target)
+        for folder in reversed(plan.receipt.get("folders") or ()):
+            with suppress(OSError):  # a folder that is not empty
+                os.rmdir(os.path.normpath(os.path.join(os.path.dirname(plan.target), folder)))
         return backup
-    os.unlink(plan.target)
-    for folder in reversed(plan.receipt.get("folders") or ()):
-        with suppress(OSError):  # a folder that is not empty
-            os.rmdir(os.path.normpath(os.path.join(os.path.dirname(plan.target), folder)))
+    for folder in plan.missing_folders:
+        with suppress(FileExistsError):  # created for the file before
+            os.mkdir(folder, 0o777 if plan.project else 0o700)
+    if plan.new_receipt:  # first, so that an uninstall never knows too little
+        name = plan.path if redact(plan.path)[0] == plan.path else words.fingerprint(plan.path)
+        files.write_whole(_receipt_file(name), json.dumps(plan.new_receipt).encode())
+    temporary = f"{plan.target}.{os.getpid()}.{time.monotonic_ns()}.tmp"
+    _create(temporary, plan.after, mode if mode is not None or plan.project else 0o600)
+    os.replace(temporary, plan.target)
+    if not plan.new_receipt:
+        files.remove(*(name for name in backups_of(plan.path) if _read(name) == plan.after))
+    return backup
+
+
+def _back_up(path: str, text: str, mode: int | None) -> str:
+    """Keep the text of a file next to it; delete older backups but the first, from before our first change."""
+    known = [int(name.rpartition("-")[2]) for name in backups_of(path)]
+    backup = f"{path}{BACKUP_SUFFIX}{max(clock.now_ms(), *(at + 1 for at in known), 0)}"
+    _create(backup, text, mode)
+    files.remove(*backups_of(path)[1:-1])
     return backup
 
 
