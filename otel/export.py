@@ -24,26 +24,14 @@ if TYPE_CHECKING:
 DEFAULT_ENDPOINT = "http://localhost:4318"  # of the specification
 
 
-class Destination(NamedTuple):
-    """The endpoint of a signal. `shown` is the URL without password and query."""
-
-    signal: str
-    url: str
-    shown: str
-
-    @property
-    def key(self) -> str:
-        """The key of its cursor."""
-        return words.fingerprint(f"{self.signal}\n{self.url}")
-
-
 class Cursor(NamedTuple):
     """How far events were exported to a destination. Times in ms since the epoch."""
 
     destination: str
-    """Its key."""
+    """A hash of its signal and URL."""
     signal: str
     endpoint: str
+    """Its URL without password and query."""
     reached: int = 0
     """Number of the last event that need not be sent again, 0 at the start."""
     exported: int = 0
@@ -94,8 +82,8 @@ def is_disabled() -> bool:
     return _variable("OTEL_SDK_DISABLED").lower() == "true"
 
 
-def destinations() -> list[Destination]:
-    """The destinations of the environment. Raises Failure: OTEL_EXPORT_CONFIG."""
+def destinations() -> list[tuple[str, Cursor]]:
+    """The URL of each destination of the environment, and its cursor before any export. Raises OTEL_EXPORT_CONFIG."""
     places = []
     for signal in ("logs", "traces", "metrics"):
         name = f"OTEL_{signal.upper()}_EXPORTER"
@@ -111,7 +99,7 @@ def status(db: apsw.Connection | None, config: Config) -> dict[str, Any]:
     """The destinations and how far each is; `problem` describes a wrong variable."""
     result: dict[str, Any] = {"mode": config.get_str("otel.export"), "disabled": is_disabled(), "destinations": []}
     try:
-        result["destinations"] = [_cursor_row(db, _cursor(db, place)) for place in destinations()]
+        result["destinations"] = [_cursor_row(db, _stored(db, start)) for _, start in destinations()]
     except Failure as failure:
         result["problem"] = {"code": failure.code, "message": failure.message, "fix": failure.fix}
     return result
@@ -133,18 +121,18 @@ def problems(status: dict[str, Any]) -> list[dict[str, str]]:
     ]
 
 
-def _send(config: Config, places: Sequence[Destination]) -> list[dict[str, Any]]:
+def _send(config: Config, places: Sequence[tuple[str, Cursor]]) -> list[dict[str, Any]]:
     log.store_spooled()
     db = sqlite.open_reading()
     last = events.last_seq(db) if db is not None else 0
-    cursors = [(_cursor(db, place), place.url) for place in places]
-    if all(cursor.reached >= last for cursor, _ in cursors):
+    cursors = [(url, _stored(db, start)) for url, start in places]
+    if all(cursor.reached >= last for _, cursor in cursors):
         nothing = {"sent": 0, "rejected": 0, "waiting": 0}
-        return [{"signal": place.signal, "endpoint": place.shown, **nothing} for place in places]
+        return [{"signal": cursor.signal, "endpoint": cursor.endpoint, **nothing} for _, cursor in cursors]
     from otel import otlp
 
     with closing(sqlite.open_writing(busy_ms=config.get_int("store.busy_ms"), durable=False)) as db:
-        return [_send_to(db, cursor, otlp.Sender(cursor.signal, url)) for cursor, url in cursors]
+        return [_send_to(db, cursor, otlp.Sender(cursor.signal, url)) for url, cursor in cursors]
 
 
 def _send_to(db: apsw.Connection, cursor: Cursor, sender: "Sender") -> dict[str, Any]:
@@ -188,7 +176,7 @@ def _send_to(db: apsw.Connection, cursor: Cursor, sender: "Sender") -> dict[str,
     }
 
 
-def _destination(signal: str) -> Destination:
+def _destination(signal: str) -> tuple[str, Cursor]:
     name, protocol = _signal_variable(signal, "PROTOCOL")
     if protocol.lower() not in ("", "http/protobuf"):
         message = f"{name} is {protocol!r}; joelclaw only speaks http/protobuf"
@@ -204,7 +192,8 @@ def _destination(signal: str) -> Destination:
         is_http = False
     if not is_http:
         raise _invalid(f"{name} is not an http URL", f"set {name} to a URL such as {DEFAULT_ENDPOINT}")
-    return Destination(signal, url, f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}")
+    shown = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+    return url, Cursor(words.fingerprint(f"{signal}\n{url}"), signal, shown)
 
 
 def _invalid(message: str, fix: str) -> Failure:
@@ -222,10 +211,10 @@ def _variable(name: str) -> str:
     return os.environ.get(name, "").strip()
 
 
-def _cursor(db: apsw.Connection | None, place: Destination) -> Cursor:
-    stored = events.cursors(db) if db is not None else []
-    of_place = (Cursor(**row) for row in stored if row["destination"] == place.key)
-    return next(of_place, None) or Cursor(place.key, place.signal, place.shown)
+def _stored(db: apsw.Connection | None, start: Cursor) -> Cursor:
+    """The stored cursor of the destination, else the one before any export."""
+    rows = events.cursors(db) if db is not None else []
+    return next((Cursor(**row) for row in rows if row["destination"] == start.destination), start)
 
 
 def _cursor_row(db: apsw.Connection | None, cursor: Cursor) -> dict[str, Any]:
