@@ -1,7 +1,6 @@
 """Our parser reads a call as Typer would, and a parameter accepts the values that its declaration allows."""
 
 import runpy
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -166,11 +165,6 @@ def test_details_of_a_note_are_options_of_their_own() -> None:
 
 def test_the_hot_table_is_generated_from_the_declarations() -> None:
     assert (ROOT / "cli" / "hot_table.py").read_text() == GENERATED["hot_table"](), "run make docs"
-
-
-def test_the_commands_page_is_generated_from_the_declarations() -> None:
-    page = Path(ROOT / "docs" / "cli.md").read_text()
-    assert GENERATED["page"]() in page, "run make docs"
 
 
 def test_a_session_is_given_or_named_by_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -28,22 +28,18 @@ def feed(monkeypatch: pytest.MonkeyPatch) -> Feed:
     return pipe
 
 
-@pytest.mark.parametrize("size", [1, 2, 7, 100])
-def test_an_object_in_pieces_ends_the_reading_of_a_pipe_that_stays_open(size: int, feed: Feed) -> None:
-    data = json.dumps({"text": "}" * 2_000, "a": {"b": 1}}).encode() + b"\n"
-    feed([data[at : at + size] for at in range(0, len(data), size)])
-    assert stdin.read_object(100_000) == data
+TEXT = json.dumps({"text": "}" * 2_000, "a": {"b": 1}}).encode() + b"\n"
+PIPES = {
+    **{f"pieces of {size}": [TEXT[at : at + size] for at in range(0, len(TEXT), size)] for size in (1, 7, 100)},
+    "a byte order mark": [b'\xef\xbb\xbf{"a": 1}'], "white space": [b'{"a": 1}' + b" \t\r\n" * 20],
+    "no object, and the end": [b"no object", b""], "half an object": [b'{"a": 1'],
+}  # fmt: skip
 
 
-def test_a_byte_order_mark_is_no_reason_to_wait_for_more(feed: Feed) -> None:
-    feed([b'\xef\xbb\xbf{"a": 1}'])
-    assert stdin.read_object(1000) == b'\xef\xbb\xbf{"a": 1}'
-
-
-@pytest.mark.parametrize("tail", [b"", b"\n", b" \t\r\n" * 20])
-def test_white_space_after_an_object_is_accepted(tail: bytes, feed: Feed) -> None:
-    feed([b'{"a": 1}' + tail])
-    assert stdin.read_object(1000) == b'{"a": 1}' + tail
+@pytest.mark.parametrize("pieces", PIPES.values(), ids=PIPES)
+def test_the_end_of_an_object_or_of_the_pipe_or_silence_ends_the_reading(pieces: list[bytes], feed: Feed) -> None:
+    feed(pieces)
+    assert stdin.read_object(100_000) == b"".join(pieces)
 
 
 def test_input_over_the_limit_is_read_and_discarded(feed: Feed) -> None:
@@ -70,10 +66,3 @@ def test_a_text_that_is_too_long_is_read_to_its_end(home: Path) -> None:
     writer.stdin.write(b"tide " * 1_600_000)  # without EPIPE
     out, _ = writer.communicate(timeout=PATIENCE_S)
     assert writer.returncode and not json.loads(out)["ok"]
-
-
-def test_the_end_or_a_silent_pipe_ends_the_reading(feed: Feed) -> None:
-    feed([b"no object", b""])
-    assert stdin.read_object(1000) == b"no object"
-    feed([b'{"a": 1'])
-    assert stdin.read_object(1000) == b'{"a": 1'

@@ -12,9 +12,7 @@ import pytest
 from conftest import JOELCLAW, NOW, NOW_MS, PATIENCE_S, Run, clean_environment
 from faults import SLOWEST_S
 
-from core import words
-from otel import log
-from otel.log import MAX_METADATA_BYTES, new_event, parse_level
+from otel.log import MAX_METADATA_BYTES, new_event
 
 TOKEN = "ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a"
 
@@ -105,30 +103,20 @@ def test_a_pipe_that_stays_open(home: Path, words: list[str], data: bytes, code:
 
 @pytest.mark.parametrize(("words", "stdin", "code"), [
     ([], None, "OTEL_INVALID_ARGS"),
-    (["  "], None, "OTEL_INVALID_ARGS"),
-    (["--level", "info"], "", "OTEL_INVALID_ARGS"),
     ([], '{"level": "info"}', "OTEL_INVALID_ARGS"),
     ([], '{"action": "\\u0000"}', "OTEL_INVALID_ARGS"),
     ([], "{", "INVALID_JSON"),
-    ([], "\xff\xfe", "INVALID_JSON"),
     ([], "[1]", "OTEL_INVALID_ARGS"),
     ([], '{"action": "a", "metadata": [1]}', "OTEL_INVALID_ARGS"),
     ([], '{"action": "a", "level": "loud"}', "OTEL_INVALID_ARGS"),
-    ([], '{"action": "a", "level": 20}', "OTEL_INVALID_ARGS"),
     ([], '{"action": "a", "success": "perhaps"}', "OTEL_INVALID_ARGS"),
-    ([], '{"action": "a", "timestamp": -1}', "OTEL_INVALID_ARGS"),
     ([], '{"action": "a", "timestamp": 1e400}', "OTEL_INVALID_ARGS"),
     ([], '{"action": {"a": 1}}', "OTEL_INVALID_ARGS"),
     ([], '{"action": "a", "systemId": {"a": 1}}', "OTEL_INVALID_ARGS"),
-    ([], '{"action": "a", "duration_ms": -1}', "OTEL_INVALID_ARGS"),
     ([], '{"action": "a", "metadata": {"a": "' + "x" * 262_144 + '"}}', "OTEL_INVALID_ARGS"),
     (["x", "--metadata", "{"], None, "INVALID_JSON"),
-    (["x", "--metadata", ""], None, "INVALID_JSON"),
     (["x", "--metadata", '{"a": NaN}'], None, "INVALID_JSON"),
     (["x", "--metadata", "[]"], None, "OTEL_INVALID_ARGS"),
-    (["x", "--metadata", "null"], None, "OTEL_INVALID_ARGS"),
-    (["x", "--level", "loud"], None, "OTEL_INVALID_ARGS"),
-    (["x", "--success", "perhaps"], None, "OTEL_INVALID_ARGS"),
     (["x", "--duration-ms", "-1"], None, "OTEL_INVALID_ARGS"),
 ])  # fmt: skip
 def test_wrong_usage_stores_nothing(run: Run, home: Path, words: list[str], stdin: str | None, code: str) -> None:
@@ -171,13 +159,6 @@ def test_large_metadata_is_cut_and_says_so(run: Run, home: Path) -> None:
     assert all(len(row["metadata"]) <= MAX_METADATA_BYTES for row in rows(home))
 
 
-def test_levels_of_other_loggers() -> None:
-    known = {"info": ("info", "notice"), "error": (" ERROR ", "err"), "warn": ("Warning",), "fatal": ("critical",)}
-    for level, names in known.items():
-        assert {parse_level(name) for name in names} == {level}
-    assert {parse_level(odd) for odd in ("30", "", "loud")} == {None}
-
-
 def event_with(**more: Any) -> dict[str, Any]:
     return dict(new_event(**{"action": "a.b", "now": NOW_MS, **more}))
 
@@ -190,13 +171,6 @@ def test_a_name_has_one_line_of_200_characters() -> None:
         ("a\x1bb", "a b"),
     ):
         assert [event_with(**{field: name})[field] for field in ("action", "source", "component")] == [expected] * 3
-
-
-def test_an_id_that_is_too_long_or_a_secret_is_its_hash() -> None:
-    secret = "ghp_" + "a1B2c3D4e5F6" * 3
-    for long in ("i" * 201, secret):
-        assert log.identifier(long) == "hash-" + words.fingerprint(long)
-    assert [log.identifier(text) for text in ("i" * 200, " a\nb ", "")] == ["i" * 200, "a b", ""]
 
 
 def test_a_value_as_json_has_it() -> None:

@@ -244,19 +244,3 @@ def test_a_hook_run_is_a_span_that_ends_when_its_event_was_made(run: Run, receiv
     assert values["joelclaw.metadata.injected"] == '["a", "b"]'
     assert values["joelclaw.metadata.deep"] == '{"x": 1}'
     assert "joelclaw.metadata.none" not in values
-
-
-def test_a_session_is_one_trace_and_its_log_records_are_in_it(run: Run, receiver: Receiver) -> None:
-    emit_event(run, "hook.completed")
-    emit_event(run, "memory.recall.completed")
-    emit_event(run, "compaction.before")
-    emit_event(run, "hook.completed", session="thread 7")
-    run("otel", "export", env=receiver.env)
-    spans = receiver.spans()
-    assert [span.trace_id for span in spans[:2]] == [bytes.fromhex(SESSION.replace("-", ""))] * 2
-    assert len({span.trace_id for span in spans}) == 2
-    assert len({span.span_id for span in spans}) == 3
-    assert not any(span.parent_span_id for span in spans)
-    records = [record for _, record in receiver.records()]
-    assert [record.trace_id for record in records[:3]] == [spans[0].trace_id] * 3
-    assert [record.span_id for record in records] == [spans[0].span_id, spans[1].span_id, b"", spans[2].span_id]
