@@ -144,7 +144,7 @@ class Checked:
 
 def calls(db: apsw.Connection | None, since: int) -> list[dict[str, Any]]:
     """The calls of hooks by event, including those in the spool, which is not changed."""
-    spooled = log.spooled_in(files.home())
+    spooled = [event for event in log.spooled_in(files.home()) if event.get("component") == stored_events.HOOK]
     if db is not None and not spooled:
         return stored_events.hooks_by_event(db, since)
     copy = sqlite.open_in_memory()

@@ -10,8 +10,7 @@ from cli import shared
 from cli.output import Answer, runnable, step, wrong_usage
 from core import background, config, files, switches
 from core.errors import FAILED, Failure
-from core.store import deletion, folders, sqlite
-from memory.write import clean_name
+from core.store import folders, sqlite
 from otel import log
 from session.known_states import expire_states
 
@@ -74,6 +73,7 @@ def project(
 ) -> Answer:
     """List the projects, or rename or merge a project."""
     from cli.terminal import agrees
+    from memory.write import clean_name
 
     db = sqlite.open_reading()
     rows = {str(row["project"]): row for row in folders.listed(db)} if db is not None else {}
@@ -136,6 +136,7 @@ def pull() -> Answer:
 def prune(confirmed: shared.ConfirmedDeletion = None) -> Answer | int:
     """Permanently delete old data (settings retention.*). Runs by itself, too."""
     from cli.terminal import agrees
+    from core.store import deletion
 
     in_background = background.obey_limit()
     settings = config.load()

@@ -7,6 +7,7 @@ import re
 import shlex
 import shutil
 from collections.abc import Iterator
+from functools import cache
 from typing import Any, NamedTuple
 
 import clients
@@ -279,5 +280,6 @@ def _hooks_of(group: Any) -> list[Any]:
     return hooks if isinstance(hooks, list) else []
 
 
+@cache
 def _packaged(name: str) -> str:
     return files.read_file(os.path.join(os.path.dirname(clients.__file__), name)).decode()

@@ -15,6 +15,7 @@ import os
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import cached_property
 from glob import escape, glob
 from pathlib import Path
 from typing import Any
@@ -48,9 +49,9 @@ def receipt_of(path: str) -> dict[str, Any]:
 class Plan:
     """One file of a client: its text now (`before`) and as planned (`after`), None if there is no file.
 
-    `target` is the file that `path` links to, if it is a link; `missing_folders` have to be created for it. `receipt`
-    is from the last installation, `new_receipt` will be stored, if it is not empty. `backs_up`: whether the file holds
-    anything that is not ours. `purpose` describes a file that is ours alone.
+    `target` is the file that `path` links to, if it is a link. `receipt` is from the last installation, `new_receipt`
+    will be stored, if it is not empty. `backs_up`: whether the file holds anything that is not ours. `purpose`
+    describes a file that is ours alone.
     """
 
     def __init__(self, client: Settings, path: str, project: bool) -> None:
@@ -59,7 +60,6 @@ class Plan:
         self.project = project
         self.target = os.path.realpath(path)
         self.before = self.after = _read(self.target)
-        self.missing_folders = [str(folder) for folder in reversed(Path(self.target).parents) if not folder.is_dir()]
         self.text = self.before or ""
         self.receipt = receipt_of(path)
         self.new_receipt: dict[str, Any] = {}
@@ -70,6 +70,11 @@ class Plan:
         self._entries = Entries(client, path, project=project)
         self._is_created = self.receipt.get("created") is True
         self._is_unedited = bool(self.receipt) and self.receipt.get("fingerprint") == _fingerprint(self.before)
+
+    @cached_property
+    def missing_folders(self) -> list[str]:
+        """The folders that have to be created for the file, the outermost first."""
+        return [str(folder) for folder in reversed(Path(self.target).parents) if not folder.is_dir()]
 
     @property
     def changed(self) -> bool:
@@ -322,8 +327,9 @@ def _carry_out(plan: Plan) -> str | None:
         with suppress(FileExistsError):  # created for the file before
             os.mkdir(folder, 0o777 if plan.project else 0o700)
     if plan.new_receipt:  # first, so that an uninstall never knows too little
-        name = plan.path if redact(plan.path)[0] == plan.path else words.fingerprint(plan.path)
-        files.write_whole(_receipt_file(name), json.dumps(plan.new_receipt).encode())
+        has_secret = redact(plan.path)[0] != plan.path
+        file = _receipt_of_secret(plan.path) if has_secret else _receipt_path(plan.path)
+        files.write_whole(file, json.dumps(plan.new_receipt).encode())
     temporary = f"{plan.target}.{os.getpid()}.{time.monotonic_ns()}.tmp"
     _create(temporary, plan.after, mode if mode is not None or plan.project else 0o600)
     os.replace(temporary, plan.target)
@@ -367,10 +373,10 @@ def _fingerprint(text: str | None) -> str:
 
 
 def _receipt_path(path: str) -> str:
-    """The file with the receipt of a file. If the path contains a secret, a hash of it is the name."""
-    hidden = _receipt_file(words.fingerprint(path))
-    return hidden if os.path.exists(hidden) else _receipt_file(path)
+    """The file with the receipt of a file: of its name, or of a hash of it if the path contains a secret."""
+    hidden = _receipt_of_secret(path)
+    return hidden if os.path.exists(hidden) else os.path.join(files.home(), "installs", files.safe_name(path) + ".json")
 
 
-def _receipt_file(name: str) -> str:
-    return os.path.join(files.home(), "installs", files.safe_name(name) + ".json")
+def _receipt_of_secret(path: str) -> str:
+    return os.path.join(files.home(), "installs", words.fingerprint(path) + ".json")
