@@ -1,6 +1,7 @@
 """Hot commands import nothing expensive: they start at about the cost of bare Python."""
 
 import json
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -24,10 +25,8 @@ DEAR = {
     *("typer", "click", "rich", "orjson", "numpy", "typesense", "opentelemetry", "sqlite_vec", "pydantic"),
     *("mcp", "mcp_types", "anyio"),
     *("re", "json", "argparse", "typing", "dataclasses", "tomllib", "pathlib", "subprocess", "uuid", "hashlib"),
-    *(
-        "datetime", "sqlite3", "functools", "collections", "operator", "contextlib", "enum", "tempfile", "random",
-        "shlex",
-    ),
+    *("datetime", "sqlite3", "functools", "collections", "operator", "contextlib", "enum", "tempfile", "random"),
+    "shlex",
     *("socket", "inspect", "logging", "asyncio", "threading", "traceback", "importlib.util", "importlib.metadata"),
     *("cli.declarations", "cli.reference", "cli.terminal", "core.store.store_file"),
 }  # fmt: skip
@@ -37,18 +36,13 @@ NOTES = [
     "packages/cli/src/foo.ts holds the retry logic of ECONNREFUSED",
     "we decided to keep SQLite as the embedded store because hooks must not need a server",
 ]
-SAVE = ["checkpoint", "save", "--message", "port the parser to the new grammar and keep ADR-0203 in mind"]
+SAVE = "checkpoint save --message 'port the parser to the new grammar and keep ADR-0203 in mind'"
+PROMPT = "sort the tide tables by harbour, please"
 EVENT = json.dumps({"action": "from.stdin", "metadata": {"a": [1, "two", None]}})
 TURN = json.dumps({"session": "turn", "percent": 45, "messages": ["what was decided about the embedded store"]})
 
-OPENCODE = json.dumps(
-    {
-        "session_id": "o",
-        "percent": 65,
-        "messages": ["sort the tide tables by harbour"],
-        "entries": [{"id": "1", "role": "user", "text": "sort the tide tables by harbour", "at": 1}],
-    }
-)
+ENTRIES = [{"id": "1", "role": "user", "text": PROMPT, "at": 1}]
+OPENCODE = json.dumps({"session_id": "o", "percent": 65, "messages": [PROMPT], "entries": ENTRIES})
 
 
 def hook(name: str, of: str = "claude", **more: object) -> str:
@@ -58,75 +52,49 @@ def hook(name: str, of: str = "claude", **more: object) -> str:
     return json.dumps({**event, **more})
 
 
-# Words, or words and what stands on stdin.
-ROWS: dict[str, list[str] | tuple[list[str], str]] = {
-    "recall with hits": ["recall", "what was decided about the embedded store"],
-    "recall lean as hooks call it": ["recall", "deploy script staging", "--limit", "5", "--budget", "lean", "--json"],
-    "recall of an identifier": ["recall", "packages/cli/src/foo.ts", "--min-score", "0.3"],
-    "recall raw": ["recall", "deploy script", "--raw"],
-    "recall deep": ["recall", "why is there no server and what follows", "--budget", "deep"],
-    "recall by category": ["recall", "deploy", "--category", "ops"],
-    "recall without hits": ["recall", "zzz"],
-    "memory write": [
-        "memory",
-        "write",
-        "the nightly build uses the second runner since March",
-        "-c",
-        "ops",
-        "-t",
-        "a,b",
-    ],
-    "memory write of a near duplicate": ["memory", "write", NOTES[0] + " again"],
-    "memory write from stdin": (["memory", "write", "-"], "the linter is run before every commit of this repository"),
-    "otel emit": ["otel", "emit", "build.ok", "--source", "interactive", "--success", "true", "--metadata", '{"n": 1}'],
-    "otel emit of a failure": [
-        "otel",
-        "emit",
-        "build.broke",
-        "--level",
-        "error",
-        "--success",
-        "false",
-        "--error",
-        "exit 1",
-    ],
-    "otel emit from stdin": (["otel", "emit"], EVENT),
-    "checkpoint save, cold": [*SAVE, "--session", "cold", "--percent", "20"],
-    "checkpoint save, warm": [*SAVE, "--session", "warm", "--percent", "45"],
-    "checkpoint save, hot": [*SAVE, "--session", "hot", "--tokens", "130000", "--window", "200000", "--file", "a/b.py"],
-    "checkpoint save, of a known session": [*SAVE, "--session", "known", "--percent", "30"],
-    "checkpoint save from stdin": (["checkpoint", "save", "--stdin"], TURN),
-    "checkpoint flush": ["checkpoint", "flush", "--session", "known", "--percent", "85"],
-    "inject recovery": ["inject", "recovery", "--session", "known"],
-    "inject recovery raw": ["inject", "recovery", "--session", "known", "--raw"],
-    "inject memory": ["inject", "memory", "--session", "fresh"],
-    "inject refresh": [
-        "inject",
-        "refresh",
-        "--session",
-        "known",
-        "--message",
-        "what's happening with the parser and its grammar?",
-    ],
-    "inject project": ["inject", "project", "--session", "known", "--file", "core/clock.py", "--cwd", str(ROOT)],
-    "knowledge search": ["knowledge", "search", "embedded store"],
-    "hook, session start": (["hook", "claude"], hook("SessionStart", source="startup")),
-    "hook, prompt": (["hook", "claude"], hook("UserPromptSubmit", prompt="sort the tide tables by harbour, please")),
-    "hook, edit": (["hook", "claude"], hook("PostToolUse", tool_name="Write", tool_input={"file_path": "a/b.py"})),
-    "hook, end of turn": (["hook", "claude"], hook("Stop")),
-    "hook, before the compaction": (["hook", "claude"], hook("PreCompact", trigger="auto")),
-    "hook, session end": (["hook", "claude"], hook("SessionEnd", reason="other")),
-    "hook, after the compaction": (["hook", "claude"], hook("SessionStart", source="compact")),
-    "hook of codex": (
-        ["hook", "codex"],
-        hook("UserPromptSubmit", prompt="sort the tide tables by harbour", of="codex"),
-    ),
-    "hook of gemini": (["hook", "gemini"], hook("BeforeAgent", prompt="sort the tide tables by harbour", of="gemini")),
-    "hook of pi": (["hook", "pi", "turn_end"], hook("", of="pi", percent=70, messages=["sort the tide tables"])),
-    "hook of opencode": (["hook", "opencode", "turn_end"], OPENCODE),
-    "inject memory of a gateway": ["inject", "memory", "--session", "fresh-2", "--role", "gateway"],
+# A command line, or that and its stdin.
+ROWS: dict[str, str | tuple[str, str]] = {
+    "recall with hits": "recall 'what was decided about the embedded store'",
+    "recall lean as hooks call it": "recall 'deploy script staging' --limit 5 --budget lean --json",
+    "recall of an identifier": "recall packages/cli/src/foo.ts --min-score 0.3",
+    "recall raw": "recall 'deploy script' --raw",
+    "recall deep": "recall 'why is there no server and what follows' --budget deep",
+    "recall by category": "recall deploy --category ops",
+    "recall without hits": "recall zzz",
+    "memory write": "memory write 'the nightly build uses the second runner since March' -c ops -t a,b",
+    "memory write of a near duplicate": f"memory write '{NOTES[0]} again'",
+    "memory write from stdin": ("memory write -", "the linter is run before every commit of this repository"),
+    "otel emit": """otel emit build.ok --source interactive --success true --metadata '{"n": 1}'""",
+    "otel emit of a failure": "otel emit build.broke --level error --success false --error 'exit 1'",
+    "otel emit from stdin": ("otel emit", EVENT),
+    "checkpoint save, cold": f"{SAVE} --session cold --percent 20",
+    "checkpoint save, warm": f"{SAVE} --session warm --percent 45",
+    "checkpoint save, hot": f"{SAVE} --session hot --tokens 130000 --window 200000 --file a/b.py",
+    "checkpoint save, of a known session": f"{SAVE} --session known --percent 30",
+    "checkpoint save from stdin": ("checkpoint save --stdin", TURN),
+    "checkpoint flush": "checkpoint flush --session known --percent 85",
+    "inject recovery": "inject recovery --session known",
+    "inject recovery raw": "inject recovery --session known --raw",
+    "inject memory": "inject memory --session fresh",
+    "inject refresh": "inject refresh --session known --message 'what is happening with the parser and its grammar?'",
+    "inject project": f"inject project --session known --file core/clock.py --cwd '{ROOT}'",
+    "knowledge search": "knowledge search 'embedded store'",
+    "hook, session start": ("hook claude", hook("SessionStart", source="startup")),
+    "hook, prompt": ("hook claude", hook("UserPromptSubmit", prompt=PROMPT)),
+    "hook, edit": ("hook claude", hook("PostToolUse", tool_name="Write", tool_input={"file_path": "a/b.py"})),
+    "hook, end of turn": ("hook claude", hook("Stop")),
+    "hook, before the compaction": ("hook claude", hook("PreCompact", trigger="auto")),
+    "hook, session end": ("hook claude", hook("SessionEnd", reason="other")),
+    "hook, after the compaction": ("hook claude", hook("SessionStart", source="compact")),
+    "hook of codex": ("hook codex", hook("UserPromptSubmit", prompt=PROMPT, of="codex")),
+    "hook of gemini": ("hook gemini", hook("BeforeAgent", prompt=PROMPT, of="gemini")),
+    "hook of pi": ("hook pi turn_end", hook("", of="pi", percent=70, messages=["sort the tide tables"])),
+    "hook of opencode": ("hook opencode turn_end", OPENCODE),
+    "inject memory of a gateway": "inject memory --session fresh-2 --role gateway",
 }
-CALLS = {name: row if isinstance(row, tuple) else (row, None) for name, row in ROWS.items()}
+CALLS = {
+    name: (shlex.split(row), None) if isinstance(row, str) else (row[0].split(), row[1]) for name, row in ROWS.items()
+}
 # What a command has need of and the others have not. `array`, for a deep recall alone, imports them itself.
 NEEDS = {"recall deep": {"collections", "collections.abc", "operator"}}
 
@@ -166,7 +134,7 @@ def lived_in(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for note in NOTES:
         assert spawn(home, ["memory", "write", note], None)[0] == 0
     for session in ("known", "other"):
-        assert spawn(home, [*SAVE, "--session", session, "--percent", "65"], None)[0] == 0
+        assert spawn(home, shlex.split(f"{SAVE} --session {session} --percent 65"), None)[0] == 0
     (home / "config.toml").write_text("[recall]\nlimit = 4\n" + SWITCHED_ON)
     spawn(home, ["recall", "deploy"], None)  # reads the TOML once, and keeps it as JSON
     return home
