@@ -65,10 +65,13 @@ def is_just_compacted(event: HookEvent, agent: str) -> bool:
     return False
 
 
-def offer_summary(event: HookEvent, config: Config) -> list[Text]:
+def offer_summary(event: HookEvent, session: Session) -> list[Text]:
     """How long (ms) the extension may wait for a summary of ours; [] if the client has to write the summary itself."""
+    config = session.config
+    if config.get_str("compaction.summary") != "joelclaw" or not clients.by_name(session.agent).takes_summary:
+        return []
     has_model = bool(config.get_str("model.command").strip())
-    if config.get_str("compaction.summary") != "joelclaw" or (event["instructions"].strip() and not has_model):
+    if event["instructions"].strip() and not has_model:
         return []
     from clients.extension import SUMMARY
 
@@ -79,7 +82,7 @@ def offer_summary(event: HookEvent, config: Config) -> list[Text]:
 
 def announce(agent: str, config: Config) -> list[Text]:
     """Announce a compaction, unless `idle run` started it. Returns the notice if the client shows it."""
-    if os.environ.get(IDLE_RUN):
+    if not config.get_bool("compaction.notify_on_start") or os.environ.get(IDLE_RUN):
         return []
     if clients.by_name(agent).shows_notices:
         text = notice_text(config)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     import apsw
 
-    from clients.base import HookEvent, Text
+    from clients.base import HookEvent, Kind, Text
     from core.config import Config
     from session.observe_job import Trigger
     from session.state import SessionState
@@ -38,13 +38,12 @@ HALF_FULL_PERCENT = 50
 """The context usage that brings a refresh, once for each compaction."""
 
 _FUNCTIONS = {  # module and function of each reaction
+    "compaction": ("reactions", "announce_compaction"),
     "daily_log": ("reactions.daily_log", "react"),
     "failure": ("reactions", "give_known_fix"),
     "feedback": ("reactions", "judge_memories"),
     "idle": ("reactions", "set_idle_timer"),
-    "notify": ("reactions", "announce_compaction"),
     "observe": ("reactions", "observe"),
-    "offer": ("reactions", "offer_summary"),
     "project": ("reactions.memories", "at_edit"),
     "recovery": ("reactions.recovery", "react"),
     "refresh": ("reactions.refresh", "react"),
@@ -97,21 +96,19 @@ def due(event: HookEvent, session: Session) -> Iterator[str]:
     plan = session.plan
     if plan is not None and (plan.must_recall or plan.must_write or plan.entered or kind == "before_compaction"):
         yield "task"
-    yield from _due_before_compaction(event, session)
-    if kind == "turn" and event["source"] != "background" and session.config.get_int("compaction.idle_trigger_minutes"):
-        yield "idle"
-    if kind in ("before_compaction", "end") and session.config.get_str("model.command"):
-        yield "observe"
+    yield from _due_at_end(kind, event["source"], session.config)
 
 
-def _due_before_compaction(event: HookEvent, session: Session) -> Iterator[str]:
-    kind = event["kind"]
+def _due_at_end(kind: Kind, source: str, config: Config) -> Iterator[str]:
+    """The reactions to the end of a turn, of a context, or of a session."""
     if kind == "before_compaction":
         yield "daily_log"
-    if kind in ("before_compaction", "before_branch") and clients.by_name(session.agent).takes_summary:
-        yield "offer"
-    if kind == "before_compaction" and session.config.get_bool("compaction.notify_on_start"):
-        yield "notify"
+    if kind in ("before_compaction", "before_branch"):
+        yield "compaction"
+    if kind == "turn" and source != "background" and config.get_int("compaction.idle_trigger_minutes"):
+        yield "idle"
+    if kind in ("before_compaction", "end") and config.get_str("model.command"):
+        yield "observe"
 
 
 def _needs_note(event: HookEvent, state: SessionState) -> bool:
@@ -198,18 +195,12 @@ def store_summary(event: HookEvent, session: Session) -> Reaction:
     return Reaction()
 
 
-def offer_summary(event: HookEvent, session: Session) -> Reaction:
-    """Offer the client a summary of ours."""
+def announce_compaction(event: HookEvent, session: Session) -> Reaction:
+    """Offer the client a summary of ours, and announce that a compaction begins."""
     from session import compaction
 
-    return Reaction(texts=compaction.offer_summary(event, session.config))
-
-
-def announce_compaction(event: HookEvent, session: Session) -> Reaction:  # noqa: ARG001  # as every reaction
-    """Announce that a compaction begins."""
-    from session import compaction
-
-    return Reaction(texts=compaction.announce(session.agent, session.config))
+    notice = compaction.announce(session.agent, session.config) if event["kind"] == "before_compaction" else []
+    return Reaction(texts=[*compaction.offer_summary(event, session), *notice])
 
 
 def set_idle_timer(event: HookEvent, session: Session) -> Reaction:
