@@ -58,9 +58,7 @@ def usage_of(event: HookEvent) -> ContextUsage:
 def record(event: HookEvent, session: Session) -> None:
     """Change `session.state` by what the event says; at an event of a turn, set `session.plan`."""
     state, kind = session.state, event["kind"]
-    if kind == "start":
-        session.must_save = True
-    elif kind in TURN_KINDS:
+    if kind in TURN_KINDS:
         _record_turn(event, session)
     elif kind == "after_compaction" and session.before is not None and not asks_for_last_note(event, session):
         _record_compaction(state, session.now)

@@ -91,8 +91,6 @@ class Session:
         """What `record` decided to do for the task."""
         self.entries: Sequence[Entry] = ()
         """The entries that the event brought: newly archived lines of the transcript, or all entries in its payload."""
-        self.must_save = False
-        """Save the state of a new session even if the event changed nothing in it."""
         self.must_store_events = False
         """Store the events at the end of this call: a recall looks them up to find its session."""
         self.reaction_began = time.monotonic()
@@ -100,8 +98,8 @@ class Session:
         self._wait_s = wait_s
         self._creates_state = creates_state
         self._lock: states.state_lock | None = None
-        self._saved = self.state
-        """The state as the file has it."""
+        self._saved: SessionState | None = None
+        """The state as the file has it, None if there is no file."""
         self._events: list[Event] = []
         self._writes: list[tuple[str, Callable[[apsw.Connection], object]]] = []
         self._switches: Switches | None = None
@@ -121,7 +119,7 @@ class Session:
             if self.set_aside:
                 about = {"file": os.path.basename(self.set_aside)}
                 self.queue_event(self.event("session.state.set_aside", about, level="warn"))
-        self._saved = self.before or self.state.copy()
+        self._saved = self.before
         if self.role:
             self.state.role = self.role
         return self
@@ -139,11 +137,11 @@ class Session:
         self.store_queued()
 
     def save_state(self) -> None:
-        """Write the state if it changed and is locked, and spool the queued events. This waits for no other process."""
-        has_changed = not self.state.equals(self._saved) or (self.must_save and self.before is None)
-        if has_changed and self._lock is not None:
+        """Write the state if it is locked, and new or changed; spool the queued events. This waits for no process."""
+        is_saved = self._saved is not None and self.state.equals(self._saved)
+        if self._lock is not None and not is_saved:
             states.write_state(self.state.without_texts() if self.is_excluded(self.state.cwd) else self.state)
-            self._saved, self.must_save = self.state.copy(), False
+            self._saved = self.state.copy()
         if log.spool(self._events):
             self._events = []
 

@@ -69,7 +69,7 @@ def at_start(event: HookEvent, session: Session, *, query: str = "", project: st
         return lines_left(db, sessions, folder, session.now)
 
     left: list[str] = session.store.read("work", read_lines, [])
-    state.updated_at, session.must_save = session.now, True
+    state.updated_at = session.now
     above = ["## Where This Project Was Left", *left] if left else []
     content, shown = fit(
         "memory-recall", [*above, "## Relevant Memory (auto-retrieved)"], select(memories, state),

@@ -184,7 +184,6 @@ def test_a_given_role_replaces_the_known_one() -> None:
     roles = []
     for role in ("gateway", "", "worker"):
         with Session("s1", config.load(), role=role) as session:
-            session.must_save = True
             session.save()
             roles.append(session.state.role)
     assert roles == ["gateway", "gateway", "worker"]
