@@ -123,9 +123,3 @@ def _summary(path: str, name: str) -> dict[str, Any]:
         "compactionCount": state.compaction_count, "updatedAt": state.updated_at,
         "bytes": os.path.getsize(path) if os.path.exists(path) else 0, **problem,
     }  # fmt: skip
-
-
-def updated_at(data: bytes) -> int:
-    """The time of the last turn (ms) in the text of a state, without parsing it; 0 if it is not as we write it."""
-    digits = data.rpartition(b'"updatedAt": ')[2][:20].partition(b"}")[0].partition(b",")[0]
-    return int(digits) if digits.isdigit() else 0

@@ -291,7 +291,7 @@ def _without_filters(command: str) -> tuple[str, ...]:
 
 def _named_session(db: apsw.Connection, given: str) -> Session:
     """The session with this id, or the only session whose id begins with it."""
-    known = sessions.by_id(db, given) or sessions.by_id(db, sessions.whole_id(db, given))
+    known = sessions.by_id(db, sessions.whole_id(db, given))
     if known is None:
         fix = f"archive its transcript: joelclaw memory archive PATH, or {ARCHIVE_ALL}"
         raise Failure("SESSION_NOT_FOUND", f"no session {given[:80]!r} is archived", fix)

@@ -22,7 +22,7 @@ from memory import curate
 from otel import log
 from recall.vectors import document_vector
 from session import known_sessions
-from session.known_states import hide_state, remove_state, session_of, updated_at
+from session.known_states import hide_state, list_states, remove_state, session_of
 from session.reactions import daily_log
 from session.state import state_lock
 
@@ -187,7 +187,7 @@ class _Sweep:
         session, text, criteria = session_of(path), files.start_of(path), self._criteria
         by_age = criteria.before is not None and not (criteria.has_ids or criteria.phrases)
         is_meant = criteria.session in ("", session) and (not criteria.project or session in criteria.live)
-        is_old = by_age and is_meant and 0 < updated_at(text.encode()) < (criteria.before or 0)
+        is_old = by_age and is_meant and 0 < list_states([path])[0]["updatedAt"] < (criteria.before or 0)
         quotes = criteria.holds(text) or not self._ids.isdisjoint(text.split('"'))
         if not text.startswith("{"):
             return False

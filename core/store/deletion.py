@@ -95,8 +95,8 @@ def select(db: apsw.Connection, criteria: Criteria) -> Selection:
     size = 0
     for name, kind in KINDS.items():
         where, values = _condition(db, kind, name, criteria)
-        query = f"SELECT {kind.at}, bytes({kind.texts}), {kind.keys} FROM {kind.rows} WHERE ({where}) AND NOT"
-        found = list(db.execute(f"{query} ({kind.purged})", values))
+        query = f"SELECT {kind.at}, bytes({kind.texts}), {kind.keys} FROM {kind.table} {kind.joined} WHERE ({where})"
+        found = list(db.execute(f"{query} AND NOT ({kind.purged})", values))
         rows[name] = [row[2:] for row in found]
         size += sum(row[1] for row in found) if kind.session else 0  # other rows repeat the texts
         times += [row[0] for row in found if row[0] and row[0] > 0]

@@ -45,11 +45,6 @@ class Kind(NamedTuple):
     """It has a column `project`."""
 
     @property
-    def rows(self) -> str:
-        """What follows FROM in a query."""
-        return f"{self.table} {self.joined}"
-
-    @property
     def purge_statement(self) -> str:
         """The SQL that purges the row with the given keys."""
         change = f"DELETE FROM {self.table}" if self.purge == DELETE else f"UPDATE {self.table} SET {self.purge}"

@@ -20,7 +20,6 @@ STATUSES = ("proposed", "accepted", "shipped", "superseded", "deprecated", "reje
 BANDS = {"do-now": 80, "do-next": 60, "de-risk": 40, "park": 0}  # the lowest score of each band
 WEIGHTS = {"need": 0.5, "readiness": 0.3, "confidence": 0.2}  # of the score; each part is 0 to 5
 
-_KINDS = {"file": "ADR", "section": "section"}
 _LINK = re.compile(r"\[\[([^\[\]\n|]+)(?:\|[^\[\]\n]*)?\]\]")  # its target, and perhaps a label
 
 
@@ -121,7 +120,8 @@ def locate(records: list[Record], query: str, limit: int) -> dict[str, Any]:
 def _matches(records: list[Record], query: str) -> list[dict[str, Any]]:
     """What a query names; if it names nothing, the titles and headings with half of its words or more."""
     if exact := _named(records, query):
-        return [{**section, "reason": f"exact {_KINDS[section['kind']]}", "score": 1000} for section in exact]
+        reasons = {"file": "exact ADR", "section": "exact section"}
+        return [{**section, "reason": reasons[section["kind"]], "score": 1000} for section in exact]
     wanted, matches = words.split(query), []
     for section in (section for record in records for section in record.sections):
         own, is_file = words.split(section["title"]), section["kind"] == "file"
