@@ -103,8 +103,10 @@ KINDS = {
 }  # fmt: skip
 """By the names that the result of a purge has. Places, edits and their files go with their session, too."""
 
-OF_HOOKS = [kind.table for kind in KINDS.values() if kind.forgotten_with == "hooks"]
-_FORGOTTEN_WITH_SESSION = [kind.table for kind in KINDS.values() if kind.forgotten_with]
+
+def _tables(*forgotten_with: str) -> list[str]:
+    """The tables whose rows go with their session ("session") or its hooks ("hooks")."""
+    return [kind.table for kind in KINDS.values() if kind.forgotten_with in forgotten_with]
 
 
 def rename_project(db: apsw.Connection, former: str, name: str) -> None:
@@ -162,13 +164,13 @@ def hide_session(db: apsw.Connection, session: str, memories: Iterable[str], *, 
     about = (*_about(db, session, now), 0)
     own = f"SELECT * FROM session WHERE id = ? AND updated_at <> {sessions.FORGOTTEN}"
     _keep(db, about, "session", fetch_dicts(db, own, (session,)))
-    for table in _FORGOTTEN_WITH_SESSION:
+    for table in _tables("session", "hooks"):
         _keep(db, about, table, fetch_dicts(db, f"SELECT * FROM {table} WHERE session_id = ?", (session,)))
     _keep(db, about, "place", calls.places(db, session))
     _keep(db, about, "edit", calls.edits(db, session))
     _keep(db, about, "document", [{"id": identifier} for identifier in memories])
     forget_session(db, session)
-    for table in OF_HOOKS:
+    for table in _tables("hooks"):
         db.execute(f"DELETE FROM {table} WHERE session_id = ?", (session,))
 
 
@@ -197,7 +199,7 @@ def bring_back(db: apsw.Connection, session: str, number: int = 0) -> list[str] 
         db.execute("DELETE FROM seen_file")  # its transcripts are read again
     elif rows:
         db.execute(f"DELETE FROM call WHERE session_id = ? AND number = ? AND {_FORGOTTEN_CALL}", (session, number))
-    for table in ("session", *_FORGOTTEN_WITH_SESSION):
+    for table in ("session", *_tables("session", "hooks")):
         for row in rows.get(table, ()):
             if table == "call":
                 del row["rowid"]
@@ -244,9 +246,10 @@ def admit_again(db: apsw.Connection, session: str, source: str) -> None:
 
 def expire_hooks(db: apsw.Connection, before: int) -> None:
     """Delete the hook calls and injected texts from before a time (ms), and those kept of sessions that ended then."""
-    for table in OF_HOOKS:
+    tables = _tables("hooks")
+    for table in tables:
         db.execute(f"DELETE FROM {table} WHERE at < ?", (before,))
-    db.execute(f"DELETE FROM forgotten WHERE at < ? AND kind IN ({marks(OF_HOOKS)})", (before, *OF_HOOKS))
+    db.execute(f"DELETE FROM forgotten WHERE at < ? AND kind IN ({marks(tables)})", (before, *tables))
 
 
 def _about(db: apsw.Connection, session: str, now: int) -> tuple[str, str, int]:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from conftest import NOW_MS, Run, attempt
 
+from core.store import sqlite
 from memory import transfer
 
 LONG = "the gateway daemon restarts its telegram channel when the broker drops for longer than a short while"
@@ -88,6 +89,18 @@ def test_collections_are_exported_one_by_one(run: Run) -> None:
     assert json.loads(episode)["text"] == "said"
     done = run("memory", "export", "--collection", "dreams", ok=False)
     assert (done.code, done.json["error"]["code"]) == (2, "MEMORY_INVALID_ARGS")
+
+
+def test_a_new_kind_of_memory_needs_a_row_only(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sqlite.COLLECTIONS, "letters", sqlite.Collection(4, "letters", "text"))
+    monkeypatch.setitem(sqlite.NAME_OF, 4, "letters")
+    run("memory", "import", "-", stdin=_lines({"text": "the ferry leaves at noon", "collection": "letters"}))
+    (hit,) = run("recall", "when does the ferry leave", "--collection", "letters").result["hits"]
+    assert run("memory", "stats").result["collections"]["letters"] == 1
+    assert [row["collection"] for row in _exported(run)] == ["letters"]
+    assert run("memory", "show", hit["id"]).result["origin"] == "import"
+    run("memory", "forget", hit["id"])
+    assert run("recall", "when does the ferry leave").result["hits"] == []
 
 
 MANY = 2_000

@@ -9,7 +9,7 @@ import pytest
 from claude_transcript import CWD, SESSION, Transcript
 from conftest import Run
 
-from core.store import calls, sessions
+from core.store import calls, deletion, kinds, sessions
 from core.store.kinds import KINDS
 
 
@@ -117,3 +117,29 @@ def test_a_hook_writes_nothing_to_a_forgotten_session(run: Run, home: Path, forg
     assert sessions.compactions(db, SESSION) == []
     assert calls.of_session(db, SESSION) == []
     assert calls.names(db, SESSION, every=True) == []
+
+
+def test_a_new_kind_is_forgotten_brought_back_renamed_and_purged_by_its_row(
+    db: apsw.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    row = kinds.Kind(
+        "remark", "session_id, text", "text", kinds.DELETE, session="session_id", forgotten_with="session",
+        has_project=True,
+    )  # fmt: skip
+    monkeypatch.setitem(KINDS, "remarks", row)
+    db.execute("CREATE TABLE remark (session_id TEXT, text TEXT, project TEXT)")
+    db.execute("INSERT INTO remark VALUES ('a', 'well done', 'p'), ('b', 'well said', 'p')")
+    save_all(db, session("a"), session("b"))
+
+    def remarks() -> list[Any]:
+        return db.execute("SELECT text, project FROM remark ORDER BY session_id").fetchall()
+
+    kinds.hide_session(db, "a", (), now=1)
+    assert remarks() == [("well said", "p")]
+    kinds.bring_back(db, "a")
+    kinds.rename_project(db, "p", "q")
+    assert remarks() == [("well done", "q"), ("well said", "q")]
+    deletion.erase(db, deletion.Criteria(phrases=("well done",)), at=1, embed=lambda *_: b"")
+    assert remarks() == [("well said", "q")]
+    deletion.erase(db, deletion.Criteria(session="b"), at=1, embed=lambda *_: b"")
+    assert remarks() == []
