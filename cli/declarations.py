@@ -8,7 +8,7 @@ from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
 import typer
-from typer.models import ArgumentInfo, ParameterInfo
+from typer.models import ArgumentInfo, CommandInfo, ParameterInfo
 
 from cli.commands import MODULES
 from cli.hot_table import WORDS
@@ -42,10 +42,8 @@ def called(words: list[str] | tuple[str, ...]) -> Command | None:
 
 def declared(word: str) -> dict[str, Command]:
     """The commands that begin with a word, by their path."""
-    if word not in WORDS:
-        return {}
-    module, _ = WORDS[word]
-    return {path: command for path, command in _commands_of(module).items() if path.split()[0] == word}
+    commands = _commands_of(WORDS[word]) if word in WORDS else {}
+    return {path: command for path, command in commands.items() if path.split()[0] == word}
 
 
 def every_command() -> dict[str, Command]:
@@ -60,15 +58,15 @@ def every_group() -> dict[str, str]:
 
 def group_help(word: str) -> str:
     """The help of a command group; "" if the word is not a group."""
-    return _groups_of(WORDS[word][0]).get(word, "") if word in WORDS else ""
+    return _groups_of(WORDS[word]).get(word, "") if word in WORDS else ""
 
 
-def first_words() -> dict[str, tuple[str, str]]:
-    """The first words of all commands: the module that declares it, and its help. `hot_table.WORDS` is a copy."""
-    words: dict[str, tuple[str, str]] = {}
-    for module in MODULES:
-        single = {path: command.help for path, command in _commands_of(module).items() if " " not in path}
-        words |= {word: (module, about) for word, about in {**single, **_groups_of(module)}.items()}
+def first_words(*modules: str) -> dict[str, str]:
+    """The first words of the commands of these modules or of all, and their help, without reading their parameters."""
+    words: dict[str, str] = {}
+    for module in modules or MODULES:
+        words |= {str(info.name): _help_of(info) for info in app_of(module).registered_commands}
+        words |= _groups_of(module)
     return words
 
 
@@ -82,6 +80,10 @@ def _groups_of(module: str) -> dict[str, str]:
     return {str(name): str(app.info.help) for name, app in apps.items() if app is not None}
 
 
+def _help_of(info: CommandInfo) -> str:
+    return inspect.cleandoc(info.help or (info.callback and info.callback.__doc__) or "")
+
+
 def _walk(app: typer.Typer, group: str) -> Iterator[Command]:
     for info in app.registered_commands:
         function: Callable[..., Any] | None = info.callback
@@ -90,10 +92,9 @@ def _walk(app: typer.Typer, group: str) -> Iterator[Command]:
             code = _USAGE_CODES.get(path, f"{path.split()[0].upper()}_INVALID_ARGS")
             signature = inspect.signature(function)
             parameters = [_parameter(parameter) for parameter in signature.parameters.values()]
-            about = inspect.cleandoc(info.help or function.__doc__ or "")
             is_hot = signature.return_annotation is None and path != "hook"  # `cli/start.py` runs that
             hot = f"cli.commands.{'recall_hot' if path == 'recall' else 'hot'}:{path.replace(' ', '_')}"
-            yield Command(path, hot if is_hot else function, parameters, code, help=about)
+            yield Command(path, hot if is_hot else function, parameters, code, help=_help_of(info))
     for sub in app.registered_groups:
         if sub.typer_instance is not None:
             yield from _walk(sub.typer_instance, f"{group} {sub.name}".strip() if isinstance(sub.name, str) else group)

@@ -8,42 +8,17 @@ if TYPE_CHECKING:
     from typing import Any
 
 # fmt: off
-WORDS = {
-    "recall": ('recall', 'Search memory.'),
-    "show": ('recall', 'Show the conversation around a hit, with its tool calls.'),
-    "how": ('recall', "Show commands that were run before, this project's and those that worked first."),
-    "fix": ('recall', 'Show how such errors were handled before, and the command that then worked.'),
-    "search": ('recall', 'Search notes, memories and sessions.'),
-    "briefing": ('session', 'Show the last work in a repository, and its newest memories.'),
-    "lost": ('session', 'Show what the last compaction dropped, and how to get each item back.'),
-    "session": ('session', 'List all sessions, or show a session in detail.'),
-    "sessions": ('session', 'Search and read archived sessions.'),
-    "note": ('memory', 'Store an observation with the tag note.'),
-    "memory": ('memory', 'Write, find, move and forget memories.'),
-    "knowledge": ('knowledge', 'Sync and search folders of Markdown.'),
-    "vault": ('knowledge', 'Read and search a folder of notes.'),
-    "otel": ('otel', 'Emit, search and follow events.'),
-    "o11y": ('otel', 'Show all events of a session or machine.'),
-    "hook": ('compaction', 'Answer an event on stdin; agents call this. To test it, run `joelclaw doctor`.'),
-    "checkpoint": ('compaction', 'Save what a session is doing, as its context fills.'),
-    "inject": ('compaction', 'Print short texts to give to an agent.'),
-    "compaction": ('compaction', 'Decide on, prepare, serialize and summarize a compaction.'),
-    "idle": ('compaction', 'Compact sessions while they are idle.'),
-    "install": ('setup', "Add joelclaw to an agent's settings; offer to archive past sessions."),
-    "uninstall": ('setup', "Remove joelclaw from an agent's settings; the memory stays."),
-    "off": ('setup', 'Turn joelclaw off: its hooks do not inject, recall, archive or save anything.'),
-    "on": ('setup', 'Turn joelclaw on again. The conversation in between is not archived.'),
-    "exclude": ('setup', 'Never archive what happens in a folder.'),
-    "completion": ('setup', 'Print a script: eval "$(joelclaw completion bash)".'),
-    "mcp": ('setup', 'Serve MCP tools to the agent that starts it.'),
-    "status": ('home', 'Show the store, versions and problems. Exits 0 even with problems.'),
-    "doctor": ('home', 'Find out why nothing is remembered. Exits 1 if something does not work.'),
-    "project": ('home', 'List the projects, or rename or merge a project.'),
-    "backup": ('home', 'Copy memory, sessions and settings into one file.'),
-    "restore": ('home', 'Verify a backup, and replace the home with it.'),
-    "store": ('home', 'Prune the local store; set up, fill and read a Typesense cluster.'),
-}
-"""By the first word of a command: the module that declares it, and its help."""
+WORDS = {word: module for module, words in {
+    "recall": "recall show how fix search",
+    "session": "briefing lost session sessions",
+    "memory": "note memory",
+    "knowledge": "knowledge vault",
+    "otel": "otel o11y",
+    "compaction": "hook checkpoint inject compaction idle",
+    "setup": "install uninstall off on exclude completion mcp",
+    "home": "status doctor project backup restore store",
+}.items() for word in words.split()}
+"""The module that declares the commands that begin with a word."""
 COMMANDS: "dict[str, tuple[str, str, dict[str, dict[str, Any]]]]" = {
     "recall": ("cli.commands.recall_hot:recall", "RECALL_INVALID_ARGS", {
         'QUERY': {'name': 'query', 'many': True}, '--limit -n': {'kind': 'whole', 'low': 1, 'high': 100},

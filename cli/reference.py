@@ -14,7 +14,7 @@ from typing import Any
 import typer
 from typer.main import get_command
 
-from cli.declarations import ABOUT, app_of, called, declared, every_command, every_group, group_help
+from cli.declarations import ABOUT, app_of, called, declared, every_command, every_group, first_words, group_help
 from cli.hot_table import WORDS
 from cli.output import Answer, is_terminal, print_answer, report, step, write_out
 from cli.parser import HELP_FLAGS, Command, Parameter, canonical
@@ -61,10 +61,9 @@ def typer_command(word: str, *, rich: bool = False) -> Any:
         rich_markup_mode="rich" if rich else None,
     )  # fmt: skip
     if word:
-        root.add_typer(app_of(WORDS[word][0]))
-    else:
-        for name, (_, about) in WORDS.items():
-            root.command(name, help=about)(lambda: None)
+        root.add_typer(app_of(WORDS[word]))
+    for name, about in () if word else first_words().items():
+        root.command(name, help=about)(lambda: None)
     return get_command(root)
 
 

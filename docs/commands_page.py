@@ -4,6 +4,7 @@ import sys
 from collections import Counter
 from typing import Any
 
+from cli.commands import MODULES
 from cli.declarations import every_command, first_words
 from cli.parser import Parameter
 from cli.reference import usage_line
@@ -52,10 +53,10 @@ if TYPE_CHECKING:
     from typing import Any
 
 # fmt: off
-WORDS = {
+WORDS = {word: module for module, words in {
 %s
-}
-"""By the first word of a command: the module that declares it, and its help."""
+}.items() for word in words.split()}
+"""The module that declares the commands that begin with a word."""
 COMMANDS: "dict[str, tuple[str, str, dict[str, dict[str, Any]]]]" = {
 '''
 
@@ -73,7 +74,7 @@ def hot_table() -> str:
                 lines.append(" " * 7)
             lines[-1] += f" {row}"
         lines.append("    }),")
-    words = "\n".join(f'    "{word}": {about},' for word, about in first_words().items())
+    words = "\n".join(f'    "{module}": "{" ".join(first_words(module))}",' for module in MODULES)
     return _TABLE % words + "\n".join([*lines, "}", ""])
 
 
