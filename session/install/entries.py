@@ -25,17 +25,11 @@ EXTENSION_LINE = re.compile(r"^const JOELCLAW = .*$", re.MULTILINE)
 
 
 class Entry(NamedTuple):
-    """A hook of ours: its event ("" for an extension), and the joelclaw that it calls."""
+    """A hook of ours: its event ("" for an extension), the joelclaw that it calls, and if the user edited the call."""
 
     event: str
     executable: str
-
-
-class Call(NamedTuple):
-    """The joelclaw that a hook's command calls, and whether the user has edited our command."""
-
-    executable: str
-    is_edited: bool
+    is_edited: bool = False
 
 
 def executable() -> str:
@@ -79,8 +73,8 @@ def executable_of_extension(text: str) -> str:
         return ""
 
 
-def joelclaw_call(hook: object, agent: str) -> Call | None:
-    """The call of `joelclaw hook AGENT` in a hook's command; None if it has none.
+def entry_of(hook: object, agent: str, event: str = "") -> Entry | None:
+    """A hook as our entry, if its command calls `joelclaw hook AGENT`; else None.
 
     A command with anything else in it (a variable, a wrapper, another command) is one of ours that the user edited.
     """
@@ -90,7 +84,7 @@ def joelclaw_call(hook: object, agent: str) -> Call | None:
         if words[at + 1 : at + 3] == ["hook", agent] and os.path.basename(word) == own_command.NAME:
             rest = {*words[:at], *words[at + 3 :]}
             if shlex.quote(word) in str(command):  # so that it can be replaced
-                return Call(word, is_edited=not rest <= {"2", ">", "/dev/null", ">&", "1", "||", ":", "true"})
+                return Entry(event, word, not rest <= {"2", ">", "/dev/null", ">&", "1", "||", ":", "true"})
     return None
 
 
@@ -108,11 +102,11 @@ def _words(command: str) -> list[str]:
 def installed_entries(value: Any, client: Settings) -> list[Entry]:
     """Our hooks in a client's settings."""
     return [
-        Entry(event, call.executable)
+        entry
         for event, groups in as_object(value, "hooks").items()
         for group in (groups if isinstance(groups, list) else ())
         for hook in _hooks_of(group)
-        if (call := joelclaw_call(hook, client.name))
+        if (entry := entry_of(hook, client.name, event))
     ]
 
 
@@ -211,7 +205,7 @@ class Entries:
     def _replace_hooks(self, value: Any, command: str) -> None:
         """Replace our hooks by those of this version, each group at the place of the old one; by none if no command.
 
-        A hook that the user edited stays. Its event gets no other.
+        A hook that the user edited stays, with the path of the command as it is now. Its event gets no other.
         """
         hooks = _container(value, dict, "hooks")
         wanted = self._hook_groups(command) if command else {}
@@ -219,13 +213,15 @@ class Entries:
             if event not in self.client.events and not isinstance(hooks[event], list):
                 continue
             kept: list[Any] = []
-            place = None
-            groups = _container(hooks, list, event)
-            has_edited = self._update_edited(groups, command)
-            for group in groups:
-                calls = [(hook, joelclaw_call(hook, self.client.name)) for hook in _hooks_of(group)]
-                others = [hook for hook, call in calls if call is None or call.is_edited]
-                if len(others) == len(calls):
+            place, has_edited = None, False
+            for group in _container(hooks, list, event):
+                found = [(hook, entry_of(hook, self.client.name)) for hook in _hooks_of(group)]
+                for hook, entry in found:
+                    if entry is not None and entry.is_edited:
+                        has_edited, path = True, shlex.quote(command or entry.executable)
+                        hook["command"] = hook["command"].replace(shlex.quote(entry.executable), path)
+                others = [hook for hook, entry in found if entry is None or entry.is_edited]
+                if len(others) == len(found):
                     kept.append(group)
                 elif others:
                     kept.append({**group, "hooks": others})
@@ -237,17 +233,6 @@ class Entries:
                 hooks[event] = kept
             else:
                 del hooks[event]
-
-    def _update_edited(self, groups: list[Any], command: str) -> bool:
-        """Put the path of joelclaw as it is now, if given, into hooks that the user edited; returns whether any are."""
-        has_edited = False
-        for hook in (hook for group in groups for hook in _hooks_of(group)):
-            call = joelclaw_call(hook, self.client.name)
-            if call is not None and call.is_edited:
-                has_edited = True
-                new = shlex.quote(command or call.executable)
-                hook["command"] = hook["command"].replace(shlex.quote(call.executable), new)
-        return has_edited
 
 
 def _container(value: Any, kind: type, *names: str) -> Any:

@@ -23,7 +23,6 @@ from typing import Any
 from core import VERSION, clock, files, words
 from core.errors import Failure
 from core.project import is_below, real_root
-from core.redaction import redact
 from session import own_command
 from session.install import entries, settings_text
 from session.install.client_settings import Settings
@@ -249,10 +248,8 @@ def installation_row(client: Settings, project: bool) -> dict[str, Any]:
 def may_be_installed(client: Settings, project: bool) -> bool:
     """Whether a settings file of the client was changed by an installation, or names joelclaw."""
     paths = {client.path(project=project), client.servers(project=project), client.plugins_file} - {""}
-    for path in paths:
-        with suppress(Failure):
-            if receipt_of(path) or own_command.NAME in (_read(path) or ""):
-                return True
+    with suppress(Failure):
+        return any(map(receipt_of, paths)) or any(own_command.NAME in (_read(path) or "") for path in paths)
     return False
 
 
@@ -327,9 +324,7 @@ def _carry_out(plan: Plan) -> str | None:
         with suppress(FileExistsError):  # created for the file before
             os.mkdir(folder, 0o777 if plan.project else 0o700)
     if plan.new_receipt:  # first, so that an uninstall never knows too little
-        has_secret = redact(plan.path)[0] != plan.path
-        file = _receipt_of_secret(plan.path) if has_secret else _receipt_path(plan.path)
-        files.write_whole(file, json.dumps(plan.new_receipt).encode())
+        files.write_whole(_receipt_path(plan.path), json.dumps(plan.new_receipt).encode())
     temporary = f"{plan.target}.{os.getpid()}.{time.monotonic_ns()}.tmp"
     _create(temporary, plan.after, mode if mode is not None or plan.project else 0o600)
     os.replace(temporary, plan.target)
@@ -373,10 +368,7 @@ def _fingerprint(text: str | None) -> str:
 
 
 def _receipt_path(path: str) -> str:
-    """The file with the receipt of a file: of its name, or of a hash of it if the path contains a secret."""
-    hidden = _receipt_of_secret(path)
-    return hidden if os.path.exists(hidden) else os.path.join(files.home(), "installs", files.safe_name(path) + ".json")
-
-
-def _receipt_of_secret(path: str) -> str:
-    return os.path.join(files.home(), "installs", words.fingerprint(path) + ".json")
+    """The file with the receipt of a file. Its name is a hash: a path may contain a secret. Older names contain it."""
+    folder = os.path.join(files.home(), "installs")
+    old = os.path.join(folder, files.safe_name(path) + ".json")
+    return old if os.path.exists(old) else os.path.join(folder, words.fingerprint(path) + ".json")

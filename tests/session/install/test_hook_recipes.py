@@ -110,5 +110,5 @@ def test_the_shell_loop_works_without_joelclaw(client: Client) -> None:
     ("my-joelclaw hook claude", "", False),
 ])  # fmt: skip
 def test_commands_that_call_joelclaw_and_our_own(command: str, called: str, ours: bool) -> None:
-    expected = (called, not ours) if called else None
-    assert entries.joelclaw_call({"command": command}, "claude") == expected
+    expected = ("Stop", called, not ours) if called else None
+    assert entries.entry_of({"command": command}, "claude", "Stop") == expected
