@@ -22,26 +22,15 @@ LOOSE = frozenset(["password", "pw", "pass"])
 """Families whose value may be any word."""
 NAME_CHARS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
 _PASSWORDS = (*"password passwd passwort kennwort passphrase passcode passe userpwd masterauth".split(), *FOREIGN)
-# Verbs and adjectives before `password`: `forgotPassword`, `resetPassword`, `invalidPassword`.
-_ACTIONS = frozenset(
-    "forgot forgotten reset change show hide toggle enter check verify validate compare hash generate lost invalid"
-    " wrong incorrect missing require requires has is use uses need needs no without weak get read ask".split()
-)
 _OWNERS_OF_KEYS = tuple(
     "api access secret private auth account master signing signature encryption decryption encrypt crypto shared"
     " service admin anon role subscription license activation recovery session hmac jwt deploy webhook app write host"
     " storage imported".split()
 )
-# Before `token`: counts, limits, paging and vocabulary.
-_TEXT_TOKENS = frozenset(
-    "max min per num total next page continuation eos bos pad unk sep cls mask special stop first last each text word"
-    " single output one input prompt completion cached current sub".split()
-)
 _PUBLIC_KEYS = frozenset(
     "primary foreign cache sort partition public dict idempotency object row index unique lookup map routing group"
     " publishable hot short arrow registry verify dedupe merge event".split()
 )
-_QUALIFIERS = frozenset("prod production dev staging test live old new value plain plaintext raw b64 base64 v".split())
 
 
 def words_of(name: str) -> list[str]:
@@ -53,19 +42,19 @@ def words_of(name: str) -> list[str]:
 
 
 def family(name: str) -> str:
-    """The kind of secret that a name announces, or "", as for `tokens`, `maxTokens`, `forgotPassword`.
+    """The kind of secret that a name announces, or "", as for `tokens` and `passwordHash`.
 
     `key`, `auth`, `pass` and `pw` announce a secret only if the value looks like one.
     """
     words = words_of(name) if len(name) <= 128 else []
-    while len(words) > 1 and (words[-1] in _QUALIFIERS or words[-1].isdigit()):
+    while len(words) > 1 and words[-1].isdigit():
         words.pop()
     if not words:
         return ""
     last = words[-1].rstrip("0123456789")
     before = words[-2] if len(words) > 1 else ""
     if _ends_as_password(last):
-        return "" if before in _ACTIONS else "password"
+        return "password"
     if last in ("pass", "pw"):
         return "password" if before else last
     if last.endswith(("pass", "pw")):
@@ -76,7 +65,7 @@ def family(name: str) -> str:
     if is_secret or "_".join(words).endswith(("secret_string", "secret_binary", "secret_key_base")):
         return "" if before == "existing" else "secret"
     if last.endswith("token") or (last == "pat" and name.isupper() and before in ("github", "gitlab", "gh", "azure")):
-        return "" if before in _TEXT_TOKENS else "token"
+        return "" if before in ("input", "output", "max", "min", "total") else "token"  # numbers of tokens
     owner = (last.removesuffix("key") or before) if last.endswith("key") else ""
     if owner.endswith(_OWNERS_OF_KEYS):
         return "private-key" if owner.endswith("private") else "api-key"
@@ -120,9 +109,12 @@ def find_names(text: str, lower: str, signs: set[str]) -> tuple[list[Name], list
         if text[start - 1 : start] == "\\" and text.startswith(("n--", "r--", "t--"), start):
             start += 1
         name = text[start:end]
-        if name not in families:
-            families[name] = family(name.strip("-."))
-        kind = _family_in_context(text, start, end, families[name])
+        kind = families.get(name)
+        if kind is None:
+            kind = families[name] = family(name.strip("-."))
+        before = text[start - 1 : start]
+        if before and before in " ?&:$\\":
+            kind = _family_in_context(text, start, end, kind)
         if not kind:
             continue
         sign = text[end : end + 48].lstrip(" \t\"'`\\]?")[:1]

@@ -39,11 +39,14 @@ _PROGRAMS = (
     ("openssl", "", rf"-(?:pass(?:in|out)? pass:|[kK][ \t]+){_VALUE}"),
     ("ssh-keygen", "", rf"-[NP]{_TO}{_VALUE}"),
     ("curl|http |https |smbclient|etcdctl", "", rf"(?:-[uUa]|--user|--proxy-user|--auth){_TO}?{_USER_PAIR}"),
-    ("podman|skopeo ", "creds", rf"--(?:src-|dest-)?creds{_TO}{_USER_PAIR}"),
     ("az |aws |akeyless |kubectl |oc |gh ", "keyvault|securestring|secretsmanager|e-secret|secret set|secret generic",
      rf"(?:--(?:(?:secret-)?value|secret-string|body|from-literal[= ][\"']?[\w.-]+(?==)){_TO}|-b{_TO}?){_VALUE}"),
     # a word in its place
     ("pulumi", "--secret", rf"set[ \t]+(?:-\S+[ \t]+)*[^\s-]\S*[ \t]+(?:-\S+[ \t]+)*{_VALUE}"),
+    ("vault ", "", r"(?:login|unseal)[ \t]+(?![A-Za-z]+(?:\s|$))([\w.+/-]{16,}=*)(?![^\s\"'`])"),
+    ("rclone ", "", rf"obscure[ \t]+{_VALUE}"),
+    ("curl", "", r"(?:-b|--cookie)[ \t=]*[\"']?(?:[^\s;=]{1,60}=[^\s;]{0,200};[ \t]?){0,8}"
+     r"[\w.-]{0,40}?(?i:sess|sid|auth|token)\w{0,40}=([^\s;\"'`$\\]{6,4096})"),
     ("net use", "/u", rf"\S+[ \t]+(?![/\\*]){_VALUE}(?=[ \t]+/u(?:ser)?:)"),
     ("net user", "", rf"(?<=net user )[^\s/]\S*[ \t]+(?![/*]|[A-Z]?[a-z]+[.,;:!?]?(?:\s|\Z)){_VALUE}"),
     ("mc alias", "", rf"set(?:[ \t]+\S+){{3}}[ \t]+{_VALUE}"),
@@ -54,14 +57,8 @@ _PROGRAMS = (
      rf"(?:add_user|change_password|user (?:create|add|setpassword))[ \t]+\S{{1,64}}[ \t]+{_VALUE}"),
     ("radius-server|snmp-server|isakmp", "key|community",
      rf"(?:key|community) (?:\d )?(?=\S*[\d!#$%&*+@]|\S+ address){_VALUE}"),
-    ("vault ", "", r"(?:login|unseal)[ \t]+(?![A-Za-z]+(?:\s|$))([\w.+/-]{16,}=*)(?![^\s\"'`])"),
-    ("rclone ", "", rf"obscure[ \t]+{_VALUE}"),
     ("sqlplus", "", r"[\w.$-]{1,64}/([^\s@\"'/]{3,128})@"),
-    ("curl", "", r"(?:-b|--cookie)[ \t=]*[\"']?(?:[^\s;=]{1,60}=[^\s;]{0,200};[ \t]?){0,8}"
-     r"[\w.-]{0,40}?(?i:sess|sid|auth|token)\w{0,40}=([^\s;\"'`$\\]{6,4096})"),
     ("impacket-|secretsdump|psexec", "", r"[\w.-]{1,64}/[\w.$-]{1,64}:[\"']?([^\s@\"'/]{3,128})[\"']?@"),
-    ("terraform |tofu ", "key|token",
-     rf"import[ \t]+{_NAME}\S*[ \t]+([0-9a-f]{{8}}-(?:[0-9a-f]{{4}}-){{3}}[0-9a-f]{{12}})"),
     ("consul |etcdctl|redis-cli|nmcli |npm |aws |git |gcloud ", "passw|psk|secret|token|key",
      rf"(?:put|set|SET|modify|connect|config)[ \t](?:[^\s;|&]+[ \t]+){{0,6}}?{_NAME}[ \t]+"
      rf"(?![\"']?(?:\d{{1,7}}(?:ms|[smhd])?|true|false|yes|no|on|off)(?:[\"']|\s|\Z)){_VALUE}"),

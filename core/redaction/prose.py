@@ -29,10 +29,6 @@ _WORDS = {topic: frozenset(listed.split()) for topic, listed in {
     # These begin a description of the password: "for the webhook on staging", "I got from the portal".
     "openers": "for of on at from in to i we you he she they that which with here below used given shared field there"
     " this today yesterday vom für den der de du del",
-    # "password reset2", "password field1": with a number, these words are names of their own.
-    "not values": "field reset manager hash policy prompt form input column entry check version rule test case example"
-    " user password passwd token secret key length min max level type option group page file line row label hint name"
-    " value change update login account auth protected encrypted based generator validator strength storage",
 }.items()}  # fmt: skip
 
 
@@ -150,28 +146,17 @@ def _value_after(text: str, lower: str, start: int, end: int, kind: str) -> tupl
             return (at, at + len(word)) if len(word) > 3 and not is_placeholder(word) else NOTHING
         return _value_at(text, at, kind, sure=True)
     if kind != "pass" and not linked:
-        found = _value_at(text, at, kind, linked=False)
-        if found[1] or _ends_with_value(lower, at, word, kind):
-            return found if found[1] else (at, at + len(word.rstrip(".,;:!?*")))
+        # a line `requirepass heron7quaymist`, but not `password field2`
+        is_line = len(words) == 1 and text[start - 1 : start] in ("", "\n")
+        found = _value_at(text, at, kind, linked=is_line and not word.rstrip("0123456789").isalpha())
+        if found[1]:
+            return found
     found = _linked_value(text, lower, (start, end, kind), words, linked=linked)
     if not found[1] and lower[start:end] in FOREIGN:  # in another language, a made-up word in the same sentence
         last = next((number for number, (_, word) in enumerate(words, 1) if word[-1] in ".!?;"), len(words))
         values = (_value_at(text, at, kind) for at, _ in words[:last])
         found = next(((at, stop) for at, stop in values if is_made_up(text[at:stop])), NOTHING)
     return found
-
-
-def _ends_with_value(lower: str, at: int, word: str, kind: str) -> bool:
-    """Whether a line ends with a word of letters and digits after a name, or goes on about it: `requirepass x1y2z3`."""
-    value = word.rstrip(".,;:!?*")
-    stem = value.rstrip("0123456789")
-    is_mixed = value.isalnum() and value.isascii() and value[0].isalpha() and not DIGITS.isdisjoint(value)
-    if len(value) < (7 if kind in LOOSE else 16) or not is_mixed or stem in _WORDS["not values"]:
-        return False
-    rest = lower[at + len(word) : at + len(word) + 24].partition("\n")[0].strip()
-    goes_on = "was is works worked does did has had no for on and or in to expired leaked never still".split()
-    ends = word != value or not rest or rest[0] in ".,;:!?)\"'" or rest.split(" ", 1)[0] in goes_on
-    return ends and is_described(value, "password", sure=True)
 
 
 def _linked_value(text: str, lower: str, name: Name, words: list[tuple[int, str]], *, linked: bool) -> tuple[int, int]:
@@ -190,7 +175,7 @@ def _linked_value(text: str, lower: str, name: Name, words: list[tuple[int, str]
             return found
         if (word in _WORDS["openers"] and (not number or words[number - 1][1] == "generated")) or (linked and opened):
             opened, linked = True, False
-        elif not opened and (number or word[-1] != ":" or word[:-1] in _WORDS["not values"] or kind not in LOOSE):
+        elif not opened and (number or word[-1] != ":" or kind not in LOOSE):
             break  # but "password root: …"
         if word[-1] in ".!?;" or (word != "key" and any(part in word for part in ANNOUNCING)):
             break  # the words after another name belong to that name, so that no word is visited by many
@@ -207,8 +192,7 @@ def _is_stated(text: str, lower: str, start: int) -> bool:
         return True
     statement = r"(?:(?:user(?:name)?|login)[ \t]+\S+\s*\n[ \t]*|(?:\A|\n)[ \t]*(?:enable|neighbor \S+) )\Z"
     words = lower[start : start + MAX_REACH].partition("\n")[0].split()  # of the settings of a router, or of mail
-    fits = len(words) == 2 and words[1] not in _WORDS["not values"]
-    return fits and compiled(statement).search(head) is not None
+    return len(words) == 2 and compiled(statement).search(head) is not None
 
 
 def _value_at(text: str, at: int, kind: str, *, linked: bool = True, sure: bool = False) -> tuple[int, int]:

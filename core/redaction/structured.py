@@ -33,9 +33,14 @@ _LABELLED = frozenset("value val values default plaintext plain stringvalue stri
 _TYPED = frozenset("text value val input content".split())
 
 
+_FIELDS = ("name", "key", "variable", "field", "setting", "property", "parameter", "param", "option", "entry", "-n")
+"""What a field is called whose content may be the name of a secret."""
+
+
 def find_structured(text: str, lower: str, names: list[Name]) -> list[Span]:
     """The (start, end, kind) of each secret known by its field, call, column or manifest."""
-    spans = each_once(text, names, lambda name: _value_of_field(text, lower, name))
+    in_fields = [name for name in names if _is_in_field(lower, name)]
+    spans = each_once(text, in_fields, lambda name: _value_of_field(text, name))
     spans += [*_in_columns(text, names), *_in_calls(text)]
     if names and "values" in lower:
         spans += _in_inserts(text)
@@ -44,14 +49,16 @@ def find_structured(text: str, lower: str, names: list[Name]) -> list[Span]:
     return spans
 
 
-def _value_of_field(text: str, lower: str, name: Name) -> Span | None:
+def _is_in_field(lower: str, name: Name) -> bool:
+    """Cheap pre-check: could the name be the content of a field?"""
+    head = lower[max(0, name[0] - 64) : name[0]].rstrip("abcdefghijklmnopqrstuvwxyz0123456789_.-/")
+    return head.rstrip(" \t\"'\\:=>").endswith(_FIELDS) and name[2] not in ("auth", "authorization", "query")
+
+
+def _value_of_field(text: str, name: Name) -> Span | None:
     """The value in the field after a field that contains the name; None if there is none."""
     start, end, kind = name
-    fields = ("name", "key", "variable", "field", "setting", "property", "parameter", "param", "option", "entry", "-n")
-    head = lower[max(0, start - 64) : start].rstrip("abcdefghijklmnopqrstuvwxyz0123456789_.-/")
-    if not head.rstrip(" \t\"'\\:=>").endswith(fields) or kind in ("auth", "authorization", "query"):
-        return None
-    labels = rf"(?i)(?:{'|'.join(fields)})[ \t\"'\\:=>]{{1,24}}[\w./-]{{0,40}}\Z"
+    labels = rf"(?i)(?:{'|'.join(_FIELDS)})[ \t\"'\\:=>]{{1,24}}[\w./-]{{0,40}}\Z"
     field = (
         r"(?i)(?:(?!\}|</|/>|\n\n|- |(?:name|key)[\"'\\ ]{0,3}[:=])[\s\S]){0,200}?"
         rf"(?:(?:value|default)[\"'\\]{{0,3}}[ \t]{{0,24}}[:=][ \t>]{{0,8}}|--value +)(?:{_VALUE})"

@@ -238,7 +238,8 @@ def _in_path(text: str, word: str, start: int) -> list[tuple[int, int]]:
     if word.startswith("//") or in_url or all(len(part) == 20 for part in parts):  # a build id of Go has such parts
         return []
     is_whole = word[0] not in "/-" and len(parts) <= 2 + len(word) // 16 and is_random(word)
-    if is_whole and not any(map(_is_folder, parts)) and not any(map(_is_public, parts)):
+    has_folder = any(len(part) > 3 and part.isalpha() and part.islower() for part in parts)
+    if is_whole and not has_folder and not any(map(_is_public, parts)):
         return [(start, start + len(word))]
     spans = []
     for part in parts:
@@ -246,13 +247,6 @@ def _in_path(text: str, word: str, start: int) -> list[tuple[int, int]]:
             spans.append((start, start + len(part)))
         start += len(part) + 1
     return spans
-
-
-def _is_folder(part: str) -> bool:
-    """Whether a part between slashes consists of words, as a folder's name does: then the rest is no base64."""
-    # words and a number after them, a number or a time, a hash; without what chance puts between two slashes of base64
-    name = rf"(?:{_WORD_RUN})*\d{{0,8}}\Z|v?[\dTZ]*[TZ][\dTZ]*\Z|[0-9a-f]{{6,64}}\Z"
-    return len(part) >= 4 and all(map(compiled(name).match, part.replace("_", "-").split("-")))
 
 
 def _is_public(word: str) -> bool:
