@@ -43,9 +43,17 @@ def _refuse_value(value: object) -> Any:
 _markers: dict[int, object] = {}
 _context: Any = _ScannerContext  # the C code wants an object with these attributes, whatever its type
 _scan: Callable[[str, int], tuple[Any, int]] = make_scanner(_context)
-_encode: Callable[[Any, int], tuple[str, ...]] = make_encoder(
-    _markers, _refuse_value, encode_basestring, None, ": ", ", ", False, False, False
-)
+
+
+def _encoder(separator: str) -> Callable[[Any, int], tuple[str, ...]]:
+    """A function that encodes a value, with this text between the items of a list or an object."""
+    encoder: Callable[[Any, int], tuple[str, ...]] = make_encoder(
+        _markers, _refuse_value, encode_basestring, None, ": ", separator, False, False, False
+    )
+    return encoder
+
+
+_encode = _encoder(", ")
 
 
 def loads(text: str | bytes) -> Any:
@@ -78,8 +86,26 @@ def loads_at(text: str, start: int) -> tuple[Any, int]:
 
 def dumps(value: object) -> str:
     """One line of JSON, characters beyond ASCII kept, a lone surrogate escaped."""
+    return _text(_encode, value)
+
+
+def pretty(value: object, indent: str = "") -> str:
+    """JSON indented by two spaces a level, as the mirrored CLI prints it."""
+    inner = indent + "  "
+    if isinstance(value, dict) and value:
+        if not any(item and isinstance(item, (dict, list, tuple)) for item in value.values()):
+            members = _text(_encoder(f",\n{inner}"), value)[1:-1]  # of a hit, in one call
+            return f"{{\n{inner}{members}\n{indent}}}"
+        rows = [f"{inner}{dumps(str(key))}: {pretty(item, inner)}" for key, item in value.items()]
+        return "{\n" + ",\n".join(rows) + f"\n{indent}}}"
+    if isinstance(value, (list, tuple)) and value:
+        return "[\n" + ",\n".join(inner + pretty(item, inner) for item in value) + f"\n{indent}]"
+    return dumps(value)
+
+
+def _text(encode: Callable[[Any, int], tuple[str, ...]], value: object) -> str:
     try:
-        text = "".join(_encode(value, 0))
+        text = "".join(encode(value, 0))
     except BaseException:
         _markers.clear()
         raise
@@ -88,14 +114,3 @@ def dumps(value: object) -> str:
     except UnicodeEncodeError:
         return "".join(f"\\u{ord(c):04x}" if 0xD800 <= ord(c) <= 0xDFFF else c for c in text)
     return text
-
-
-def pretty(value: object, indent: str = "") -> str:
-    """JSON indented by two spaces a level, as the mirrored CLI prints it."""
-    inner = indent + "  "
-    if isinstance(value, dict) and value:
-        rows = [f"{inner}{dumps(str(key))}: {pretty(item, inner)}" for key, item in value.items()]
-        return "{\n" + ",\n".join(rows) + f"\n{indent}}}"
-    if isinstance(value, (list, tuple)) and value:
-        return "[\n" + ",\n".join(inner + pretty(item, inner) for item in value) + f"\n{indent}]"
-    return dumps(value)

@@ -2,7 +2,7 @@
 
 FTS5's `unicode61` splits at everything that is no letter or digit; but not `camelCase`, nor Chinese, Japanese or Thai,
 which have no spaces: those go to an extra column as parts (camel humps, overlapping pairs of characters, and the Latin
-words between them).
+words between them), and so do words with ł or ø, in plain letters.
 """
 
 from __future__ import annotations
@@ -34,6 +34,12 @@ STOP_WORDS = frozenset(
 
 # Folders and file endings that thousands of notes hold: of a path, its phrase and its other words tell it.
 _PATH_WORDS = frozenset("src lib dist py ts tsx js jsx mjs go rs json yaml yml toml md txt html css sh".split())
+
+_PLAIN = str.maketrans({
+    "ß": "ss", "æ": "ae", "œ": "oe", "ø": "o", "ð": "d", "đ": "d", "þ": "th", "ħ": "h", "ı": "i", "ł": "l", "ŋ": "n",
+    "ŧ": "t",
+})  # fmt: skip
+"""Plain spellings of letters that Unicode does not decompose; of others, FTS5 removes the accents."""
 
 _terms_of: dict[str, tuple[str, ...]] = {}
 """The terms of the last query: a recall asks for them several times."""
@@ -122,7 +128,7 @@ def _runs(text: str) -> list[str]:
 
 
 def parts(text: str) -> str:
-    """What the index holds of a text besides its words: camel-case parts, and pairs of unspaced scripts."""
+    """What the index holds of a text besides its words: camel-case parts, pairs of unspaced scripts, plain letters."""
     found: list[str] = []
     for word in _spaced(text).split():
         # `istitle` covers ordinary capitalised words, the common case.
@@ -134,15 +140,17 @@ def parts(text: str) -> str:
             found.extend(pairs(run))
         blank = "".join(" " if _unspaced(character) else character for character in text)
         found += [word for word in split(blank) if f" {word} " not in f" {text} "]  # 检查tide_import模块 → tide, import
+    if not text.isascii() and not _PLAIN.keys().isdisjoint(map(ord, set(text.lower()))):
+        found += [folded for word in split(text) if (folded := word.translate(_PLAIN)) != word]  # Łódź → lódź
     return " ".join(found)
 
 
 def spellings(word: str) -> list[str]:
-    """The other ways to write a lower-case word with umlauts: zähler ↔ zaehler, straße ↔ strasse."""
+    """The other ways to write a lower-case word: zähler ↔ zaehler, straße ↔ strasse, łódź → lódź."""
     digraphs = {"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss"}
-    written = [word.translate({ord(letter): pair for letter, pair in digraphs.items()})]
+    written = [word.translate({ord(letter): pair for letter, pair in digraphs.items()}), word.translate(_PLAIN)]
     written += [word.replace(pair, letter) for letter, pair in digraphs.items() if pair in word]
-    return [other for other in written if other != word]
+    return [other for other in dict.fromkeys(written) if other != word]
 
 
 def stem(word: str) -> str:

@@ -52,20 +52,24 @@ def places_query(query: str) -> tuple[list[str], list[str]] | None:
 
     Stop words are ignored. Such a query asks for places in the code.
     """
-    from core.names import is_file
-
     names: list[str] = []
     files: list[str] = []
     chunks = query.replace(",", " ").split()
     for chunk in chunks:
         bare = bare_name(chunk)
-        if (chunk.endswith("/") and len(chunk) > 1) or ("." in bare and is_file(bare)):
+        if (chunk.endswith("/") and len(chunk) > 1) or ("." in bare and _is_file(bare)):
             files.append(chunk if chunk.endswith("/") else bare)
         elif is_name(bare, is_single=len(chunks) == 1):
             names.append(bare.replace("::", ".").rpartition(".")[2])
         elif not words.STOP_WORDS.issuperset(words.split(bare)):
             return None
     return (names, files) if names or files else None
+
+
+def _is_file(word: str) -> bool:
+    from core.names import is_file  # few queries need it
+
+    return is_file(word)
 
 
 def bare_name(chunk: str) -> str:
@@ -167,6 +171,9 @@ def _calls_containing(db: apsw.Connection, query: str, names: QueryNames, filter
 
     The closer a call is to the query, the higher its score; the query word for word is a copied error or command.
     """
+    count = calls.size(db)
+    if not count:
+        return []
     wanted = names.wanted
     found: dict[int, CallMatch] = {}
     if names.is_single:
@@ -174,7 +181,7 @@ def _calls_containing(db: apsw.Connection, query: str, names: QueryNames, filter
             score = 0.8 if wanted[0] in _searched_text(call) else 0.75  # in another case
             found[call["rowid"]] = CallMatch(call, score, wanted)
     elif wanted:
-        half = ranking.half_bm25(len(wanted), max(calls.size(db), SMALL_INDEX))
+        half = ranking.half_bm25(len(wanted), max(count, SMALL_INDEX))
         for bm25, call in calls.best(db, wanted, filters):
             # Messages answer more often than the output of tools.
             found[call["rowid"]] = CallMatch(call, 0.9 * ranking.saturated(bm25, half), wanted)

@@ -1,17 +1,28 @@
-"""Ranks the documents of a recall. Hot path.
+"""Gives each document of a recall its score, 0 to 1, the same for every query and backend. Hot path.
 
-An episode is an archived message: a prompt, or a text of the agent. In a session with tool calls it is part of work,
-in any other session part of a conversation.
+    raw   = words + meaning · (1 - words)
+    text  = raw · stage · (1 - weight) + segment · weight
+    score = min(1, text · time · project · boost) · coverage
 
-1. candidates: the best by words (BM25) and by meaning (cosine of static vectors), from the store or the cluster
-2. a score of each, 0 to 1, so that it means the same for every query and backend:
-   raw = words + meaning · (1 - words)
-   score = min(1, (raw · stage, averaged with the words of the segment around it) · time · project · boost) · coverage
-3. conclusions: the message that ends a turn comes before its prompt and the steps to it
+| factor   | range      | of a document | from |
+|---|---|---|---|
+| words    | 0 to 1     | its BM25; .5 at `half_bm25` | `saturated` |
+| meaning  | 0 to .7    | its cosine, from .3 to .8; less for episodes, least for work | `_meaning` |
+| stage    | .66 to 1   | less for prompts, steps and short texts of work | `_stage` |
+| segment  | 0 to 1     | the BM25 of the 4,000 characters around an episode | `_segments` |
+| weight   | 0 to .65   | of the segment; less for work, and if there are few | `_segments` |
+| time     | .4 to 1    | less with age, or outside the period that the query names | `_time` |
+| project  | .8 or 1    | .8 for another project, if one is preferred | `Scope.factor` |
+| boost    | .35 to 1.5 | feedback on a memory, and how often it was recalled | `_boost` |
+| coverage | 0 to 1     | less for each word of the query that no document has | `rank` |
 
-`recall.engine` then applies `reasons_to_drop` and `restates_question`. Numbers without another reason were tuned on
-the first 84 questions of docs/figures.md, which reports two further sets of questions about sessions. A number was
-removed if recall without it lost less than 1 % of the answers on those.
+What has a raw score below MIN_RAW is dropped. Then `raise_conclusions` puts the message that ends a turn before its
+prompt and its steps, and `recall.engine` drops what `reasons_to_drop` names and halves what `restates_question`.
+
+An episode is a message of a transcript. In a session with tool calls it is part of work, in any other session part of
+a conversation. Numbers without another reason were tuned on the first 84 questions of docs/figures.md, which reports
+two further sets of questions about sessions. A number was removed if recall without it lost less than 1 % of the
+answers on those.
 """
 
 from __future__ import annotations
@@ -23,7 +34,7 @@ from core.clock import DAY_MS
 from recall.times import period_named, words_of_time
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from core.records import Filters, Traits
     from core.store.search import LocalCandidates
@@ -31,13 +42,13 @@ if TYPE_CHECKING:
 
 
 LEXICAL_SCALE = 0.7  # of the BM25 that scores .5: see `half_bm25`
-MAX_MEANING = 0.35  # the most that meaning scores in a large store; words find more than static vectors do
+MIN_RAW = 0.05  # what scores less shares only common words with the query
 STALE_MS = 90 * DAY_MS  # the age at which an observation that was never recalled is left out (the mirrored CLI)
 SMALL_STORE = 200  # documents: in a store of that size an absent word counts half, since it lacks most words anyway
 
 
 class Ranked:
-    """A document with its score, its raw score (words and meaning) and its boost."""
+    """A document with its score, its raw score and its boost."""
 
     __slots__ = ("boost", "raw", "score", "traits")
 
@@ -71,37 +82,35 @@ class Ranking:
 
         `vector` is b"" for a search by words only.
         """
-        found = source.candidates(terms, vector, filters, most_by_words, most_by_meaning)
-        candidates = {row["rowid"]: row for row in found}
+        candidates = {
+            row["rowid"]: row for row in source.candidates(terms, vector, filters, most_by_words, most_by_meaning)
+        }
         size = source.size()  # a cluster knows it only after the search
         smallness = SMALL_STORE / (size + SMALL_STORE)
         half = half_bm25(len(terms), size)
-
-        def raw_score(rowid: int, max_meaning: float) -> float:
-            by_words, cosine = saturated(candidates[rowid]["bm25"], half), candidates[rowid]["cosine"]
-            return by_words + max_meaning * _similarity(cosine, smallness) * (1 - by_words)
-
-        min_score = 0.05  # what scores less shares only common words with the query
-        scores = {rowid: raw_score(rowid, MAX_MEANING) for rowid in candidates}  # before the kind of document is known
-        rowids = [rowid for rowid, score in scores.items() if score >= min_score]
-        # Some document always contains one of the query's words. If the others are in none, it is about something else.
-        missing = source.absent(self._query_terms) if rowids else 1.0
-        coverage = 1 - missing * (1 - smallness)
-        if not rowids or (missing == 1 and max(scores.values()) * coverage < min_score):
+        documents = []
+        for traits in source.traits(list(candidates)) if candidates else ():
+            candidate = candidates[traits["rowid"]]
+            by_words = saturated(candidate["bm25"], half)
+            raw = by_words + _meaning(candidate["cosine"], traits, smallness) * (1 - by_words)
+            if raw >= MIN_RAW:
+                documents.append((traits, raw))
+        if not documents:
             return []
-        segments = _segment_scores(source, rowids, terms)
+        missing = source.absent(self._query_terms)
+        coverage = 1 - missing * (1 - smallness)
+        if missing == 1 and max(raw for _, raw in documents) * coverage < MIN_RAW:
+            return []  # no document has any of the words, nor is one near in meaning
+        segments = _segments(source, [traits["rowid"] for traits, _ in documents], terms)
         ranked = []
-        for traits in source.traits(rowids):
-            raw = raw_score(traits["rowid"], _max_meaning(traits, smallness))
-            score, boost = raw * _stage_factor(traits), _boost(traits)
-            if traits["rowid"] in segments:
-                segment_score, trust = segments[traits["rowid"]]
-                # A conversation spreads an answer over several messages. At work, a single message sums up the result.
-                weight = trust * (0.45 if is_work(traits) else 0.65)
-                score = (1 - weight) * score + weight * segment_score
-            score *= self._time_factor(traits) * self._scope.factor(traits["project"], traits["session"]) * boost
-            ranked.append(Ranked(min(score, 1.0) * coverage, raw, boost, traits))
-        ranked.sort(key=lambda entry: (-entry.score, -entry.traits["confirmed_at"], entry.traits["rowid"]))
+        for traits, raw in documents:
+            segment, trust = segments.get(traits["rowid"], (0.0, 0.0))
+            # A conversation spreads an answer over several messages. At work, a single message sums up the result.
+            weight = trust * (0.45 if is_work(traits) else 0.65)
+            text = raw * _stage(traits) * (1 - weight) + segment * weight
+            boost = _boost(traits)
+            factors = self._time(traits) * self._scope.factor(traits["project"], traits["session"]) * boost
+            ranked.append(Ranked(min(1.0, text * factors) * coverage, raw, boost, traits))
         return raise_conclusions(ranked)
 
     def newest(self, source: LocalCandidates, filters: Filters) -> list[Ranked]:
@@ -115,7 +124,7 @@ class Ranking:
         ranked.sort(key=lambda entry: -entry.score)  # stable: equal scores stay in the order of time
         return ranked
 
-    def _time_factor(self, traits: Traits) -> float:
+    def _time(self, traits: Traits) -> float:
         at, collection = traits["confirmed_at"], traits["collection"]
         if self._period is not None and collection != "knowledge":
             return 1.0 if self._period[0] <= at < self._period[1] else 0.7
@@ -132,39 +141,36 @@ def saturated(bm25: float, half: float) -> float:
     return bm25 / (bm25 + half) if bm25 > 0 else 0.0
 
 
-def _similarity(cosine: float | None, smallness: float) -> float:
-    """A cosine as a score, 0 to 1; None (no vectors) is 0."""
-    unrelated = 0.3  # the cosine below which texts have nothing in common
-    # The cosine above which they say the same. In a large store, nonsense reaches .6 with some text.
-    paraphrase = 0.8 - 0.2 * smallness
-    return min(max(((cosine or 0.0) - unrelated) / (paraphrase - unrelated), 0.0), 1.0)
+def _meaning(cosine: float | None, traits: Traits, smallness: float) -> float:
+    """A cosine as a score; None (no vectors) is 0. Even in a large store, words find more than static vectors do.
 
-
-def _max_meaning(traits: Traits, smallness: float) -> float:
-    """The most that meaning can score for a document; for memories and work it falls as the store grows.
-
-    In a small store most words are rare, so that a word in common says little. Work is full of identifiers, which have
-    no vectors.
+    In a small store most words are rare, so that a word in common says little, and the meaning more.
     """
+    unrelated = 0.3  # the cosine below which texts have nothing in common
+    paraphrase = 0.8  # the cosine above which they say the same
+    similarity = min(max(((cosine or 0.0) - unrelated) / (paraphrase - unrelated), 0.0), 1.0)
     if traits["collection"] != "episodes":
-        return MAX_MEANING * (1 + smallness)
-    max_in_large_store = 0.2 if is_work(traits) else MAX_MEANING
-    return max_in_large_store + (MAX_MEANING - max_in_large_store) * smallness
+        in_large_store, in_small_store = 0.35, 0.7
+    elif is_work(traits):  # it is full of identifiers, which have no vectors
+        in_large_store, in_small_store = 0.2, 0.35
+    else:
+        in_large_store, in_small_store = 0.35, 0.35
+    return similarity * (in_large_store + (in_small_store - in_large_store) * smallness)
 
 
-def _segment_scores(source: LocalCandidates, rowids: list[int], terms: Sequence[str]) -> dict[int, tuple[float, float]]:
-    """The score of the 4,000 characters around each episode, and how far to trust it, 0 to 1, by the episode's row.
+def _segments(source: LocalCandidates, rows: list[int], terms: Sequence[str]) -> dict[int, tuple[float, float]]:
+    """The score of the 4,000 characters around each episode, and the weight of that score, by the episode's row.
 
     The words of a question are spread over several messages. A cluster has no segments.
     """
-    around = source.around(rowids, terms)
+    around = source.around(rows, terms)
     count = source.segments() if around else 0
     half = half_bm25(len(terms), count) / 2  # a segment is ten times as long, which lowers its BM25
     trust = count / (count + 25)  # BM25 needs many texts to know rare words from common ones
-    return {rowid: (saturated(bm25, half), trust) for rowid, bm25 in around.items()}
+    return {row: (saturated(bm25, half), trust) for row, bm25 in around.items()}
 
 
-def _stage_factor(traits: Traits) -> float:
+def _stage(traits: Traits) -> float:
     """The share of its score that a message of work keeps: less for prompts, steps and short texts."""
     if not is_work(traits):
         return 1.0
@@ -201,31 +207,37 @@ def age_factor(collection: str, age_ms: int, episode_decay: float) -> float:
     return 1.0
 
 
-def raise_conclusions(ranked: Sequence[Ranked]) -> list[Ranked]:
-    """The documents, best first, with each conclusion raised to the best score of the messages that it concludes.
+def raise_conclusions(ranked: Iterable[Ranked]) -> list[Ranked]:
+    """The documents, best first; each conclusion gets the best score of the messages that it concludes.
 
-    The last message of a turn of work concludes the six messages before it. In a conversation, a reply concludes the
-    question before it. A conclusion must have .8 of a message's own score: otherwise it is about something else. Of
-    equal scores, work and conclusions come first, those archived last first.
+    Of equal scores, the newest come first.
     """
-    by_row = {(entry.traits["session"], entry.traits["rowid"]): entry for entry in ranked}
-    raised: list[tuple[float, int, Ranked]] = []
-    for own in ranked:
-        session, row, of_work = own.traits["session"], own.traits["rowid"], is_work(own.traits)
-        # The rows of a session follow each other, unless another session was archived in between.
-        row_count = 6 if own.traits["stage"] == "ended" else 0 if of_work else 1
-        before = [by_row.get((session, earlier)) for earlier in range(row - row_count, row)]
-        concluded = [
-            earlier.score for earlier in before
-            if earlier and (of_work or earlier.traits["stage"] == "question") and own.score >= 0.8 * earlier.score
-        ]  # fmt: skip
-        best = max([own.score, *concluded])
-        tie_break = row if of_work or best > own.score else 0  # 0: it keeps its place among equals
-        raised.append((best, tie_break, own))
-    raised.sort(key=lambda entry: (-entry[0], -entry[1]))
-    for score, _, own in raised:
-        own.score = score
-    return [own for _, _, own in raised]
+    by_row = {entry.traits["rowid"]: entry for entry in ranked}
+    scores = {
+        row: max([entry.score, *(earlier.score for earlier in _concluded_by(entry, by_row))])
+        for row, entry in by_row.items()
+    }
+    for row, score in scores.items():
+        by_row[row].score = score
+    return sorted(
+        by_row.values(), key=lambda entry: (-entry.score, -entry.traits["confirmed_at"], -entry.traits["rowid"])
+    )
+
+
+def _concluded_by(entry: Ranked, by_row: Mapping[int, Ranked]) -> list[Ranked]:
+    """The earlier messages that a message concludes.
+
+    The last message of a turn of work concludes the six before it, and a reply in a conversation the question before
+    it, if its own score is at least .8 of theirs: otherwise it is about something else.
+    """
+    row, session, stage = entry.traits["rowid"], entry.traits["session"], entry.traits["stage"]
+    # The rows of a session follow each other, unless another session was archived in between.
+    count = 6 if stage == "ended" else 0 if is_work(entry.traits) else 1
+    before = [by_row[earlier] for earlier in range(row - count, row) if earlier in by_row]
+    return [
+        earlier for earlier in before
+        if earlier.traits["session"] == session and earlier.traits["stage"] != "" and entry.score >= 0.8 * earlier.score
+    ]  # fmt: skip
 
 
 def restates_question(text: str, asked: frozenset[str]) -> bool:

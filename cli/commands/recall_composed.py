@@ -143,10 +143,11 @@ def _request_of(options: Mapping[str, Any]) -> dict[str, Any]:
     if not all(map(_is_limit, limits.values())):
         raise Failure("RECALL_LIMIT_INVALID", "a lane's limit is out of range", "give each lane a limit from 1 to 50")
     name, workstream = options["project"], options["workstream"]
+    missing = [flag for flag, value in (("--project", name), ("--workstream", workstream)) if not value]
     if not (name or workstream):
         name, workstream = _key_of(project.repository_of(files.current_folder())), "main"
     if not (name and workstream):
-        fix = "give both --project and --workstream, or run it in a repository"
+        fix = f"give {' and '.join(missing)}" + (", or run it in a repository" if len(missing) > 1 else "")
         raise Failure("RECALL_SCOPE_REQUIRED", "the scope needs a project and a workstream", fix)
     tiers = "public,private" if options["allowed_privacy"] is None else options["allowed_privacy"]
     access = {

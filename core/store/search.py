@@ -47,6 +47,7 @@ class LocalCandidates:
         self._db = db
         self._compounds = compounds
         self._matches: dict[str, str] = {}
+        self._size = -1  # unknown
         self.semantic = vectors and documents.has_signatures(db)
 
     def candidates(
@@ -86,13 +87,15 @@ class LocalCandidates:
 
     def around(self, rowids: Sequence[int], terms: Sequence[str]) -> dict[int, float]:
         """The BM25 of the segment around each of the rows that is an episode."""
+        if not (episodes := _episodes(rowids)):
+            return {}
         segment_of = {
             int(rowid): int(segment)
             for rowid, segment in self._db.execute(
                 "SELECT rowid, (SELECT rowid FROM segment WHERE session_id = document.session_id"
                 " AND first <= document.rowid ORDER BY first DESC LIMIT 1) FROM document"
-                f" WHERE rowid IN ({marks(rowids)}) AND rowid BETWEEN ? AND ?",
-                (*rowids, *row_range("episodes")),
+                f" WHERE rowid IN ({marks(episodes)})",
+                episodes,
             )
             if segment is not None
         }
@@ -122,9 +125,11 @@ class LocalCandidates:
 
     def size(self) -> int:
         """Roughly the number of documents; forgotten ones may count."""
-        newest = "SELECT max(rowid) FROM document WHERE rowid BETWEEN ? AND ?"
-        ranges = list(map(row_range, COLLECTIONS))
-        return sum(int(self._db.execute(newest, rows).get or rows[0]) - rows[0] for rows in ranges)
+        if self._size < 0:
+            newest = "SELECT max(rowid) FROM document WHERE rowid BETWEEN ? AND ?"
+            ranges = list(map(row_range, COLLECTIONS))
+            self._size = sum(int(self._db.execute(newest, rows).get or rows[0]) - rows[0] for rows in ranges)
+        return self._size
 
     def documents(self, rowids: Sequence[int]) -> list[Document]:
         """The documents, in the requested order."""
@@ -132,12 +137,13 @@ class LocalCandidates:
 
     def traits(self, rowids: Sequence[int]) -> list[Traits]:
         """The facts that the ranking needs about these documents, in any order."""
+        stage = _stage_sql() if _episodes(rowids) else "''"
         sql = (
             "SELECT rowid, '' AS collection, (length(text) + octet_length(text)) / 2 AS chars,"
             " max(created_at, updated_at) AS confirmed_at, recall_count, retrieval_priority, write_verdict,"
             " stale OR tags LIKE '%\"stale\"%' AS stale, tags LIKE '%\"pinned\"%' AS pinned,"
             f" write_reason = '{BY_HAND}' AS by_hand, superseded_by, project, session_id AS session,"
-            f" {_stage_sql()} AS stage FROM document WHERE rowid IN ({marks(rowids)})"
+            f" {stage} AS stage FROM document WHERE rowid IN ({marks(rowids)})"
         )
         found: list[Traits] = fetch_dicts(self._db, sql, tuple(rowids))
         for traits in found:
@@ -389,7 +395,7 @@ def _of_projects(db: apsw.Connection, names: Sequence[str], apart: bool) -> tupl
 
 
 def _stage_sql() -> str:
-    """SQL for `Traits.stage`."""
+    """SQL for `Traits.stage` of episodes; "" for other documents."""
     first, last = row_range("episodes")
     return (
         f"CASE WHEN rowid NOT BETWEEN {first} AND {last} THEN '' WHEN session_id = '' OR NOT EXISTS"
@@ -399,6 +405,12 @@ def _stage_sql() -> str:
         " WHERE next.session_id = document.session_id AND next.session_id <> '' AND next.rowid > document.rowid"
         f" AND next.rowid <= {last} ORDER BY next.rowid LIMIT 1), 1) THEN 'ended' ELSE 'under way' END"
     )
+
+
+def _episodes(rowids: Sequence[int]) -> list[int]:
+    """Those of the rows that hold episodes."""
+    first, last = row_range("episodes")
+    return [row for row in rowids if first < row <= last]
 
 
 def _codes(filters: Filters) -> list[int]:

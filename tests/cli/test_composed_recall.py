@@ -143,6 +143,12 @@ def test_faults(run: Run, request_: Any, words: tuple[str, ...], code: str) -> N
     assert (failed.code, failed.json["error"]["code"], bool(failed.json["fix"])) == (1, code, True)
 
 
+@pytest.mark.parametrize(("given", "missing"), [("--workstream", "--project"), ("--project", "--workstream")])
+def test_the_fix_of_half_a_scope_names_the_other_half(run: Run, given: str, missing: str) -> None:
+    failed = run("recall", "x", "--purpose", "test", given, "main", env=NOW, ok=False)
+    assert failed.json["fix"] == f"give {missing}"
+
+
 def test_a_file_that_others_can_read_is_refused(run: Run, tmp_path: Path) -> None:
     file = tmp_path / "request.json"
     file.write_text(json.dumps(REQUEST))

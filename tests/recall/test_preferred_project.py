@@ -13,9 +13,9 @@ from recall.query import OTHER_PROJECT
 
 QUERY = "tide gauge reading interval"
 LINES = [
-    {"id": "beta", "text": "The tide gauge reading interval is ten minutes", "project": "acme/beta",
-     "verdict": "allow"},
     {"id": "alpha", "text": "The tide gauge reading interval is nine minutes or so", "project": "acme/alpha",
+     "verdict": "allow"},
+    {"id": "beta", "text": "The tide gauge reading interval is ten minutes", "project": "acme/beta",
      "verdict": "allow"},
     {"id": "global", "text": "Whoever changes a tide gauge notes it in the harbour office's book", "verdict": "allow"},
     {"id": "distant", "text": "A tide gauge reading of the lamps of the buoys tells when they are changed",
@@ -119,8 +119,8 @@ def test_each_query_of_a_batch_prefers(run: Run, alpha: Path) -> None:
 
 def test_a_terminal_names_the_project_and_raw_prints_only_texts(run: Run, alpha: Path, home: Path) -> None:
     raw = run("recall", QUERY, "--raw", env=NOW, cwd=alpha).out.splitlines()
-    beta = f"[acme/beta] {LINES[0]['text']}"
-    assert raw[0] == LINES[1]["text"] and beta in raw and set(raw) <= {beta, *(line["text"] for line in LINES)}
+    beta = f"[acme/beta] {LINES[1]['text']}"
+    assert raw[0] == LINES[0]["text"] and beta in raw and set(raw) <= {beta, *(line["text"] for line in LINES)}
     everywhere = run("recall", QUERY, "--raw", "--everywhere", env=NOW, cwd=alpha).out.splitlines()
     assert set(everywhere) <= {line["text"] for line in LINES}
     theirs = {
