@@ -147,17 +147,13 @@ def test_parallel_hooks_in_the_hot_zone_write_the_task_once(run: Run, home: Path
 
 
 @pytest.mark.spawned
-def test_a_compaction_is_answered_once(run: Run, home: Path) -> None:
-    run("checkpoint", "save", "--session", "s1", "--percent", "10", "-m", TASK, env=NOW)
-    results = together(home, *[("inject", "recovery", "--session", "s1")] * 4)
-    assert sorted(result["injected"] for result in results) == [False, False, False, True]
-    assert run("checkpoint", "show", "s1").result["checkpoint"]["compactionCount"] == 4
-
-
-@pytest.mark.spawned
-def test_a_session_gets_its_memories_once(run: Run, home: Path) -> None:
+@pytest.mark.parametrize("words", [
+    ("recovery",), ("memory", "--query", "importer unresolved failures"),
+], ids=["recovery", "memory"])  # fmt: skip
+def test_parallel_calls_give_a_text_once(run: Run, home: Path, words: tuple[str, ...]) -> None:
     run("memory", "write", "Operational context: the importer is the active work and has unresolved failures", env=NOW)
-    words = ("inject", "memory", "--session", "s1", "--query", "importer unresolved failures")
-    results = together(home, *[words] * 4)
+    run("checkpoint", "save", "--session", "s1", "--percent", "10", "-m", TASK, env=NOW)
+    results = together(home, *[("inject", *words, "--session", "s1")] * 4)
     assert sorted(result["injected"] for result in results) == [False, False, False, True]
-    assert {result["reason"] for result in results} == {"injected", "already-injected"}
+    assert {result["reason"] for result in results} - {"injected"} <= {"already-injected", "rapid-recompaction"}
+    assert run("checkpoint", "show", "s1").result["checkpoint"]["compactionCount"] == (4 if len(words) == 1 else 0)

@@ -77,16 +77,6 @@ def test_the_whole_cycle(run: Run, home: Path) -> None:
     assert names.count("context.refresh.injected") == (2 if half["injected"] else 1)
 
 
-def test_a_gateway_without_conversation_gets_nothing(run: Run) -> None:
-    for text in (ROUTING, VOICE):
-        run("memory", "write", text, env=at(0))
-    for minute, automated in ((1, DIGEST), (16, HEARTBEAT), (31, DIGEST)):
-        call(run, minute, "checkpoint", "save", "--percent", "30", "-m", automated)
-    for minute, automated in ((46, HEARTBEAT), (61, DIGEST), (500, "ok, thanks")):
-        result = call(run, minute, "inject", "refresh", "--message", automated, "--percent", "55")
-        assert (result["injected"], result["reason"], result["content"]) == (False, "no-seed", "")
-
-
 def vault(folder: Path) -> dict[str, str]:
     """A vault with two decisions; the variable that names it."""
     for name, title, text in (

@@ -67,17 +67,14 @@ def test_wrong_arguments_get_an_empty_answer(run: Run) -> None:
         assert (done.out, done.err) == ("", "")
 
 
-def test_an_unknown_agent_leaves_an_event(run: Run) -> None:
-    run("hook", "nob\udcffdy", stdin="{}")  # a byte that is not UTF-8
+@pytest.mark.parametrize(("agent", "stdin", "reported", "error"), [
+    ("nob\udcffdy", "{}", "nob\ufffddy", "HOOK_UNKNOWN_AGENT: 'nob\ufffddy'"),  # a byte that is not UTF-8
+    ("claude", "not json", "claude", "INVALID_JSON"),
+])  # fmt: skip
+def test_a_wrong_call_leaves_an_event(run: Run, agent: str, stdin: str, reported: str, error: str) -> None:
+    run("hook", agent, stdin=stdin)
     (event,) = events(run, "hook.failed")
-    assert "nob\ufffddy" in event["error"]
-
-
-def test_a_payload_that_is_not_json_leaves_an_event(run: Run) -> None:
-    run("hook", "claude", stdin="not json")
-    (event,) = events(run, "hook.failed")
-    assert event["error"].startswith("INVALID_JSON")
-    assert event["metadata"]["agent"] == "claude"
+    assert event["error"].startswith(error) and event["metadata"]["agent"] == reported
 
 
 def started(home: Path, folder: Path, *words: str, **env: str) -> subprocess.Popen[bytes]:

@@ -200,15 +200,6 @@ def stocked(run: Run) -> None:
 
 
 @pytest.mark.usefixtures("stocked")
-def test_in_the_warm_zone_it_recalls(run: Run, home: Path) -> None:
-    turn_ends(run, home, 45)
-    after = state(home)
-    assert after["checkpoint"]["recallHits"] == [MEMORY]
-    assert after["recalledHash"] == after["taskHash"]
-    assert after["writtenHash"] == ""
-
-
-@pytest.mark.usefixtures("stocked")
 def test_in_the_hot_zone_the_task_becomes_a_memory_once(run: Run, home: Path) -> None:
     turn_ends(run, home, 65)
     after = state(home)

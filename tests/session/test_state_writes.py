@@ -119,11 +119,3 @@ def test_a_state_survives_a_round_trip(value: dict[str, Any]) -> None:
     written = state.to_json()
     assert list(written) == KEYS
     assert SessionState.from_json(written).to_json() == written
-
-
-def test_a_copy_is_independent() -> None:
-    state = SessionState("s")
-    before = state.copy()
-    state.counts["saves"] += 1
-    state.files.append("a.py")
-    assert (before.counts["saves"], before.files) == (0, [])

@@ -40,14 +40,6 @@ def test_a_question_about_the_state_of_things_brings_a_refresh_at_once(run: Run,
     assert NEW in result["content"] and OLD not in result["content"], "the session began with that"
 
 
-@pytest.mark.parametrize(
-    "message", ["go on", "thanks!", "update the readme", "## 📋 Batch Digest: status\n\n3 event(s)"]
-)
-def test_other_short_prompts_bring_none(run: Run, message: str) -> None:
-    begin(run)
-    assert ask(run, 9, message)["reason"] == "not-due"
-
-
 @pytest.mark.parametrize("message", [
     "what's happening?", "Catch me up!", "status?", "any news?", "what's happening with the telegram channel?",
     "give me a status update please", "what did I miss", "where are we", "how are things going over there",
