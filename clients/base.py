@@ -282,8 +282,8 @@ class Client:
             places = [f"{escape(os.path.dirname(path))}/{name}", *places, f"{escape(folder)}/**/{name}"]
         return (match for place in places for match in iglob(place, recursive=True))
 
-    def continued(self, _path: str, _begin: bytes) -> tuple[str, str, int] | None:
-        """If a file goes on with a session since the user went back, as its first lines say: the session, the end of
+    def continued(self, _path: str, _line: dict[str, Any]) -> tuple[str, str, int] | None:
+        """If a file goes on with a session since the user went back, as its first line says: the session, the end of
         the name of the file to which they went back, and how many bytes of that file count.
         """
         return None

@@ -88,11 +88,11 @@ class Codex(Client):
         types = ("session_meta", "response_item", "event_msg", "turn_context", "compacted", "world_state")
         return isinstance(line.get("payload"), dict) and line.get("type") in types
 
-    def continued(self, path: str, begin: bytes) -> tuple[str, str, int] | None:
+    def continued(self, path: str, line: dict[str, Any]) -> tuple[str, str, int] | None:
         """As `Client.continued`. The name of such a file has the session's id, and then its own (0.171)."""
         name, _, own = os.path.basename(path).partition(".")[0].rpartition("_")
         session = name[-36:] if len(own) == len(name[-36:]) else ""
-        base = as_object(as_object((parsed(begin.partition(b"\n")[0]) or {}).get("payload")).get("history_base"))
+        base = as_object(line, "payload", "history_base")
         left = as_text(base.get("thread_id")) or session
         return (session, left, positive_int(base.get("end_byte_offset"))) if session else None
 

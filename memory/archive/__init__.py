@@ -44,8 +44,6 @@ if TYPE_CHECKING:
 class Origin:
     """The session that is archived, and how."""
 
-    __slots__ = ("again", "agent", "cwd", "now", "session", "vectors")
-
     def __init__(self, agent: str, session: str, cwd: str, *, now: int, vectors: bool, again: bool = False) -> None:
         self.agent = agent  # the client's name
         self.session = session  # the id under which the session is stored
@@ -57,8 +55,6 @@ class Origin:
 
 class Limits:
     """How much of a transcript a call reads. By default all of it."""
-
-    __slots__ = ("deadline", "is_short")
 
     def __init__(self, *, deadline: float | None = None, is_short: bool = False) -> None:
         self.deadline = deadline  # `time.monotonic()` after which no further line is begun; None except in a hook
@@ -76,8 +72,6 @@ class Limits:
 class Start:
     """Where the next piece of a transcript begins. Only the first piece has more than an offset."""
 
-    __slots__ = ("carry", "earlier_files", "header", "offset", "went_back_to")
-
     def __init__(
         self, offset: int, carry: str = "", *, header: Entry | None = None, earlier_files: Sequence[str] = (),
         went_back_to: tuple[str, int] = ("", 0),
@@ -91,8 +85,6 @@ class Start:
 
 class Claim:
     """That the transcript of a session has an episode which the store knows as another session's."""
-
-    __slots__ = ("claimant", "context", "episode", "first", "holder")
 
     def __init__(self, episode: str, holder: str, claimant: str, context: str, first: str) -> None:
         self.episode = episode  # its id

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from core import TYPE_CHECKING, json_text, words
 from core.redaction import redact
-from core.store import branches, sessions
+from core.store import branches
 from memory.archive import texts
 
 if TYPE_CHECKING:
@@ -17,27 +17,20 @@ if TYPE_CHECKING:
 class Message:
     """A message before it is stored. Its texts are redacted and bounded."""
 
-    def __init__(self, identifier: str, role: str, at: int | None, project: str) -> None:
+    def __init__(self, identifier: str, role: str, at: int | None, project: str, body: str = "") -> None:
         self.id = identifier
         self.project = project
-        self.role = role  # user, assistant, or the origin of a note
+        self.role = role  # user, assistant, the origin of a note, or title
         self.at = at  # ms since the epoch
         self.prompt = ""  # of the turn, if it is an answer
         self.before = ""  # the beginning of the message before it
         self.after = ""  # the beginning of the message after it
-        self.body = ""
+        self.body = body
 
     def context(self) -> str:
         """The prompt of the turn and both neighbours; it only grows at its end."""
         parts = [self.prompt, self.before if self.before != self.prompt else "", self.after]
         return "\n".join(part for part in parts if part)
-
-
-def titled(session: str, text: str, at: int | None, project: str, *, by_user: bool) -> Message:
-    """The message with a session's title, which must be redacted."""
-    message = Message(sessions.title_id(session, by_user=by_user), sessions.TITLE, at, project)
-    message.body = text
-    return message
 
 
 class TypedAhead:

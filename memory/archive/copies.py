@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from core.records import Episode
     from core.store.sources import Source
 
-HEAD_BYTES = 256 * 1024  # of a file, which hold its first line
-
 
 # The first line names the parent, and entries have no ids
 
@@ -44,9 +42,11 @@ def start_behind_copies(read: Source, path: str, client: Client) -> Start:
 
     The start's header is the first entry. It has the time of the last line that was copied.
     """
-    header_end, header = _first_entry(read, client)
+    line, header_end = next(iter(content.read_lines(read, 0, 1)), (b"", 0))
+    first = content.parsed(line) or {}
+    header = next(iter(clients.entries_of(client, first)), Entry("node"))
     began, header.at = header.at or 0, 0
-    if continued := client.continued(path, read.read(HEAD_BYTES, 0)):
+    if continued := client.continued(path, first):
         session, left, left_at = continued
         files = {_end_of_name(file): file for file in client.files_of(session, path, "*")}
         earlier = [files[name] for name in sorted(files) if name < _end_of_name(path)]
@@ -68,12 +68,6 @@ def start_behind_copies(read: Source, path: str, client: Client) -> Start:
                 break
             end, header.at = line_end, at
         return Start(end, header=header)
-
-
-def _first_entry(read: Source, client: Client) -> tuple[int, Entry]:
-    """The offset after the first line of a transcript, and its entry."""
-    line, end = next(iter(content.read_lines(read, 0, 1)), (b"", 0))
-    return end, next(iter(clients.entries_of(client, content.parsed(line) or {})), Entry("node"))
 
 
 def _history(read: Source, client: Client) -> Iterator[tuple[int, object, int]]:

@@ -101,11 +101,8 @@ def _ingest_pieces(db: apsw.Connection, reader: _Reader, ingested: Ingested) -> 
         if sessions.is_forgotten(db, archive.session):
             return
         piece = Piece(archive, start.carry)
-        if start.earlier_files:
-            _ingest_earlier_files(db, reader, start, ingested)
-            if reader.limits.is_over(ingested.bytes):
-                return
-            _begin_with_rewind(db, reader, start, piece)
+        if start.earlier_files and not _begin_with_rewind(db, reader, start, piece, ingested):
+            return
         reader.fill(piece, start)
         if piece.end == start.offset:
             return
@@ -184,9 +181,8 @@ def pass_over(db: apsw.Connection, path: str, entries: Sequence[Entry], origin: 
     if not entries:
         with sources.open_source(path) as source:
             reader = _Reader(source, path, origin, Limits())
-            offset = reader.start(position).offset
-            for _, end in content.lines_from(source, offset):
-                offset = end
+            begin = reader.start(position).offset
+            offset = max((end for _, end in content.lines_from(source, begin)), default=begin)
             head = reader.head(offset)
     with sqlite.transaction(db):
         sessions.save_transcript_position(db, name, offset, head, carry.to_json(), origin.now)
@@ -286,12 +282,15 @@ class _Reader:
 
     def first_prompt(self, path: str, offset: int) -> str:
         """The id of the first prompt after an offset of another file of the session; "" if there is none."""
-        with sources.open_source(path) as source:
-            for line, end in content.lines_from(source, offset):
-                head = next(iter(clients.entries_of(self._client, content.parsed(line) or {})), None)
-                following = (later for later, _ in content.read_lines(source, end, PIECE_BYTES)[:20])
-                if head and head.kind == "prompt" and self.typed(head, following):
-                    return head.id
+        try:
+            with sources.open_source(path) as source:
+                for line, end in content.lines_from(source, offset):
+                    head = next(iter(clients.entries_of(self._client, content.parsed(line) or {})), None)
+                    following = (later for later, _ in content.read_lines(source, end, PIECE_BYTES)[:20])
+                    if head and head.kind == "prompt" and self.typed(head, following):
+                        return head.id
+        except (OSError, ValueError):
+            pass
         return ""
 
     def _kept_output(self, name: str) -> str:
@@ -323,29 +322,24 @@ def _admission(origin: Origin, source: Source | None = None) -> Admission | None
 # Codex 0.171: if the user goes back, the session goes on in another file, which names an earlier one.
 
 
-def _ingest_earlier_files(db: apsw.Connection, reader: _Reader, start: Start, ingested: Ingested) -> None:
-    """Ingest the earlier files of the session, up to the same limits."""
+def _begin_with_rewind(db: apsw.Connection, reader: _Reader, start: Start, piece: Piece, ingested: Ingested) -> bool:
+    """Ingest the earlier files of the session, then begin the first piece of this file with the rewind to before the
+    first prompt that it leaves out; False if a limit was reached.
+    """
+    from memory.archive.carry import Carry
+
     for path in start.earlier_files:
         try:
             with sources.open_source(path) as source:
                 _ingest_pieces(db, _Reader(source, path, reader.origin, reader.limits), ingested)
         except (OSError, ValueError):
-            continue
-
-
-def _begin_with_rewind(db: apsw.Connection, reader: _Reader, start: Start, piece: Piece) -> None:
-    """Begin the first piece of such a file with the rewind to before the first prompt that the file leaves out."""
-    from memory.archive.carry import Carry
-
-    positions = [sessions.transcript_position(db, source_of(path)) for path in start.earlier_files]
-    marks = [Carry.from_json(position[2]).mark for position in positions if position]
-    piece.carry.mark = piece.carry.leaf = max(marks, default=piece.carry.mark)
-    try:
-        prompt = reader.first_prompt(*start.went_back_to)
-    except (OSError, ValueError):
-        return
-    if prompt:
+            pass
+        if position := sessions.transcript_position(db, source_of(path)):
+            piece.carry.mark = max(piece.carry.mark, Carry.from_json(position[2]).mark)
+    piece.carry.leaf = piece.carry.mark
+    if prompt := reader.first_prompt(*start.went_back_to):
         piece.begin_line(Entry("rollback", rewound_to=prompt))
+    return not reader.limits.is_over(ingested.bytes)
 
 
 def unreadable(path: str, reason: object) -> Failure:

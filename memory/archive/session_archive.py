@@ -15,7 +15,7 @@ from core.store import branches, calls, documents, folders, sessions, sqlite
 from memory import gate
 from memory.archive import Claim, Origin, texts
 from memory.archive.calls import SessionCalls
-from memory.archive.carry import Carry, Message, TypedAhead, titled
+from memory.archive.carry import Carry, Message, TypedAhead
 from memory.archive.texts import clean_name, identifier_of
 from recall.vectors import document_vector
 
@@ -131,9 +131,9 @@ class Piece:
         text = texts.one_line(entry.text, 200)
         is_own = not entry.parent or branches.has_node(self.archive.db, self._session, entry.parent, self.nodes)
         if text and is_own and entry.session in ("", self._session):
-            at, by_user = entry.at or (self.carry.last.at if self.carry.last else None), entry.origin == "user"
-            message = titled(self._session, text, at, self.calls.project, by_user=by_user)
-            self.changed[message.id] = message
+            at = entry.at or (self.carry.last.at if self.carry.last else None)
+            identifier = sessions.title_id(self._session, by_user=entry.origin == "user")
+            self.changed[identifier] = Message(identifier, sessions.TITLE, at, self.calls.project, text)
 
     def _add_said(self, entry: Entry, line: bytes, number: int) -> None:
         """Add what was said, unless it is a prompt that was typed ahead and is archived already."""
@@ -348,7 +348,8 @@ class SessionArchive:
         """Store the title that the user gave the session, if it is archived, inside a transaction."""
         known = sessions.by_id(self.db, self.session)
         if known and title not in ("", sessions.title(self.db, self.session)):
-            message = titled(self.session, title, known["updated_at"], known["project"], by_user=True)
+            identifier = sessions.title_id(self.session, by_user=True)
+            message = Message(identifier, sessions.TITLE, known["updated_at"], known["project"], title)
             self._store_episodes(Piece(self, ""), [self._document(message)])
 
     def documents_of(self, piece: Piece) -> list[Ready]:
