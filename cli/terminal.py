@@ -38,11 +38,6 @@ _COLUMNS = {
 View = Iterator[RenderableType]
 
 
-def console() -> Console:
-    """The terminal behind stdout."""
-    return Console(highlight=False)
-
-
 def draw(answer: Answer) -> None:
     """Draw an answer with its view, then the commands that make sense next."""
     module, _, name = answer.view.partition(":")
@@ -57,7 +52,7 @@ def draw(answer: Answer) -> None:
 
 def print_items(items: Iterable[RenderableType]) -> None:
     """Print what a view yields."""
-    screen = console()
+    screen = Console(highlight=False)
     for item in items:
         if isinstance(item, Text):
             screen.print(item, no_wrap=item.no_wrap, overflow=item.overflow, crop=item.overflow != "ignore")

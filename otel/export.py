@@ -91,7 +91,8 @@ def destinations() -> list[tuple[str, Cursor]]:
         if exporter == "otlp":
             places.append(_destination(signal))
         elif exporter != "none":
-            raise _invalid(f"{name} is {exporter!r}; joelclaw only sends OTLP", f"set {name} to otlp or none")
+            message = f"{name} is {exporter!r}; joelclaw only sends OTLP"
+            raise usage("OTEL_EXPORT_CONFIG", message, f"set {name} to otlp or none")
     return places
 
 
@@ -181,7 +182,7 @@ def _destination(signal: str) -> tuple[str, Cursor]:
     if protocol.lower() not in ("", "http/protobuf"):
         message = f"{name} is {protocol!r}; joelclaw only speaks http/protobuf"
         fix = f"unset {name} or set it to http/protobuf, and use the collector's HTTP port (4318; 4317 is gRPC)"
-        raise _invalid(message, fix)
+        raise usage("OTEL_EXPORT_CONFIG", message, fix)
     name, url = _signal_variable(signal, "ENDPOINT")
     if name == "OTEL_EXPORTER_OTLP_ENDPOINT":
         url = (url or DEFAULT_ENDPOINT).removesuffix("/") + f"/v1/{signal}"
@@ -191,13 +192,10 @@ def _destination(signal: str) -> tuple[str, Cursor]:
     except ValueError:
         is_http = False
     if not is_http:
-        raise _invalid(f"{name} is not an http URL", f"set {name} to a URL such as {DEFAULT_ENDPOINT}")
+        fix = f"set {name} to a URL such as {DEFAULT_ENDPOINT}"
+        raise usage("OTEL_EXPORT_CONFIG", f"{name} is not an http URL", fix)
     shown = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
     return url, Cursor(words.fingerprint(f"{signal}\n{url}"), signal, shown)
-
-
-def _invalid(message: str, fix: str) -> Failure:
-    return usage("OTEL_EXPORT_CONFIG", message, fix)
 
 
 def _signal_variable(signal: str, what: str) -> tuple[str, str]:

@@ -12,6 +12,8 @@ import time
 import clients
 from core import TYPE_CHECKING, clock, files
 from core.errors import Failure
+from core.redaction import redact
+from core.words import clean
 from session import state as states
 from session.record import IDLE_RUN
 from session.session import COMPONENT, Session
@@ -31,13 +33,12 @@ COMPACTION_SECONDS = 600  # longest run of the client: it asks a model for a sum
 
 
 def schedule(
-    session_id: str, config: Config, used: float | None, *, minutes: int = 0, agent: str = "", cwd: str = ""
+    session_id: str, config: Config, percent: float | None, *, minutes: int = 0, agent: str = "", cwd: str = ""
 ) -> dict[str, Any]:
     """Set a session's timer as the end of a turn does. Returns what the command prints."""
     with Session(session_id, config, agent=agent) as session:
         state = session.state
-        if used is None:
-            used = ratio(state.percent, None, None)
+        used = ratio(state.percent if percent is None else percent, None, None)
         previous = state.idle_timer
         state.agent = agent or state.agent
         transcript = previous["transcript"] if previous else ""
@@ -74,7 +75,6 @@ def set_timer(
     minutes = minutes or config.get_int("compaction.idle_trigger_minutes")
     if not minutes:
         return "off"
-    cwd = cwd or state.cwd
     state.idle_timer = None
     if not clients.by_name(state.agent).compaction()["enabled"]:
         return "switched-off"
@@ -83,9 +83,10 @@ def set_timer(
     if used + 1e-9 < config.get_float("compaction.idle_trigger_percent"):  # 0.7 may be computed as 0.6999…
         return "below-threshold"
     now = clock.now_ms()
+    stored = [redact(clean(path))[0][: states.PATH_CHARS] for path in (cwd or state.cwd, transcript)]
     state.idle_timer = {
         "scheduledAt": now, "dueAt": now + minutes * 60_000, "ratio": round(used, 4),
-        "cwd": _stored_path(cwd), "transcript": _stored_path(transcript),
+        "cwd": stored[0], "transcript": stored[1],
     }  # fmt: skip
     return "scheduled"
 
@@ -249,13 +250,6 @@ def transcript_facts(path: str, agent: str) -> tuple[str, int | None]:
     except OSError:
         pass
     return folder, compactions
-
-
-def _stored_path(path: str) -> str:
-    from core.redaction import redact
-    from core.words import clean
-
-    return redact(clean(path))[0][: states.PATH_CHARS]
 
 
 def _remove_timer(session_id: str, scheduled_at: int | None = None) -> tuple[SessionState | None, bool]:

@@ -315,10 +315,9 @@ def schedule(
     session_id = required_session(session)
     if cancel:
         return Answer(idle_compaction.cancel(session_id))
-    folder, ratio = os.path.abspath(cwd) if cwd else "", idle_compaction.ratio(percent, None, None)
-    result = idle_compaction.schedule(
-        session_id, config.load(), ratio, minutes=minutes or 0, agent=stored_line(agent or ""), cwd=folder
-    )
+    about: dict[str, Any] = {"minutes": minutes or 0, "agent": stored_line(agent or "")}
+    folder = os.path.abspath(cwd) if cwd else ""
+    result = idle_compaction.schedule(session_id, config.load(), percent, cwd=folder, **about)
     return Answer(result, [step("joelclaw idle run", "compact sessions as they come due")] * result["scheduled"])
 
 
