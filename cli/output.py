@@ -54,17 +54,16 @@ class Answer:
         self.exit_code = exit_code
 
 
-def step(command: str, description: str, params: dict[str, dict[str, Any]] | None = None) -> NextAction:
-    """A command that makes sense next. With `params`, it is a template to fill in."""
-    action: NextAction = {"command": command, "description": description}
-    return {**action, "params": params} if params else action
+def step(command: str, description: str) -> NextAction:
+    """A command that makes sense next."""
+    return {"command": command, "description": description}
 
 
 def template(command: str, description: str, about: str, value: object = None) -> NextAction:
     """A command that makes sense next, with a `<name>` to fill in: what that is and, if it is known, its value."""
     name = command.partition("<")[2].partition(">")[0]
     known = {} if value is None else {"value": value}
-    return step(command, description, {name: {"description": about, **known, "required": True}})
+    return {**step(command, description), "params": {name: {"description": about, **known, "required": True}}}
 
 
 def quoted(word: str) -> str:

@@ -42,7 +42,7 @@ class Settings:
     allowed: tuple[str, ...] = ()  # in `file`, the keys of the list of shell commands that run without a question
     rule = ""  # how an entry there names the beginning of a command (`{}`)
     rule_file = ""  # below the folder: a file of ours with such rules
-    manifests: Mapping[str, dict[str, Any]] = {}  # JSON files next to our extension that describe it, by name
+    manifests: tuple[str, ...] = ()  # files next to our extension that describe it
     plugins_file = ""  # the settings in which the client wants our extension switched on
     servers_file = ""  # below the folder: the file with its MCP servers, if it starts any
     servers_key = "mcpServers"  # in that file, the table of the servers
@@ -244,19 +244,7 @@ class OpenClawSettings(Settings):
     applies = "takes effect when OpenClaw's gateway restarts"
     has_projects = False
     switch = ("plugins", "entries", own_command.NAME, "enabled")
-    manifests: Mapping[str, dict[str, Any]] = {
-        "package.json": {
-            "name": own_command.NAME, "version": "1.0.0", "type": "module",
-            "openclaw": {"extensions": ["./index.js"]},
-        },
-        "openclaw.plugin.json": {
-            "id": own_command.NAME, "name": own_command.NAME,
-            "description": "Keeps what a compaction throws away, and recalls it",
-            "activation": {"onStartup": True},
-            "contracts": {"tools": ["recall", "remember"]},
-            "configSchema": {"type": "object", "additionalProperties": False},
-        },
-    }  # fmt: skip
+    manifests = ("package.json", "openclaw.plugin.json")
 
     @property
     def plugins_file(self) -> str:  # type: ignore[override]

@@ -53,8 +53,8 @@ def own_files(client: Settings, command: str, *, project: bool) -> Iterator[tupl
         text = _packaged("extensions/common.js") + _packaged(f"extensions/{client.name}.js")
         line = f"const JOELCLAW = {json.dumps(command, ensure_ascii=False)};"
         yield path, EXTENSION_LINE.sub(lambda _: line, text, count=1), EXTENSION
-        for name, manifest in client.manifests.items():
-            text = json.dumps(manifest, indent=2) + "\n"
+        for name in client.manifests:
+            text = _packaged(f"extensions/{client.name}/{name}")
             yield os.path.join(os.path.dirname(path), name), text, "what the client must know of the extension"
     if client.rule_file and not project:  # a repository must not decide what runs without asking
         purpose = "rules: `joelclaw recall` runs without a question"
