@@ -106,9 +106,8 @@ class Session:
 
     def __enter__(self) -> Session:
         if self._creates_state or states.has_state(self.id):
-            lock = states.state_lock(self.id, self._wait_s)
-            lock.__enter__()
-            self._lock = lock
+            self._lock = states.state_lock(self.id, self._wait_s)
+            self._lock.__enter__()
             try:
                 state, self.set_aside = states.load_state(self.id)
             except BaseException as error:
@@ -124,15 +123,13 @@ class Session:
             self.state.role = self.role
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._lock is not None:
-            lock, self._lock = self._lock, None
-            lock.__exit__(kind, error, trace)
+    def __exit__(self, *about: object) -> None:
+        lock, self._lock = self._lock, None
+        if lock is not None:
+            lock.__exit__(*about)
 
     def save(self) -> None:
-        """Save the state; then store what was queued."""
+        """Save the state, then store what was queued."""
         self.save_state()
         self.store_queued()
 

@@ -239,7 +239,7 @@ def inject_recovery(options: Mapping[str, Any]) -> Answer:
 def inject_memory(options: Mapping[str, Any]) -> Answer:
     """`joelclaw inject memory`: relevant memories, when a session starts."""
     query, project = (options["query"] or "").strip(), options["project"] or ""
-    return _inject("startup", options, "start", {}, command="memory", query=query, project=project)
+    return _inject("startup", options, "start", {}, query=query, project=project)
 
 
 def inject_refresh(options: Mapping[str, Any]) -> Answer:
@@ -265,7 +265,6 @@ def _inject(name: str, options: Mapping[str, Any], kind: Kind, fields: dict[str,
 
     session_id = required_session(options["session"])
     event = own_event(kind, session=session_id, **fields)
-    more = {"command": name, **more}
     reaction, session = reactions.inject(name, event, config.load(), role=options["role"] or "", **more)
     content = "\n\n".join(text["content"] for text in reaction.texts)
     result: dict[str, Any] = {

@@ -139,9 +139,7 @@ def run(name: str, event: HookEvent, session: Session, **options: Any) -> Reacti
     return Reaction(FAILED)
 
 
-def inject(
-    name: str, event: HookEvent, config: Config, *, role: str, command: str, **options: Any
-) -> tuple[Reaction, Session]:
+def inject(name: str, event: HookEvent, config: Config, *, role: str, **options: Any) -> tuple[Reaction, Session]:
     """Run one reaction for a command, `inject …`; returns what came of it, and the session."""
     began = time.monotonic()
     session = Session(event["session"], config, role=role, creates_state=name != "recovery")
@@ -157,7 +155,7 @@ def inject(
         reaction = run(name, event, session, **options)
         session.save()
         if session.before is not None or reaction.texts:  # nothing is written about an unknown session
-            session.queue_event(session.completed(f"inject {command}", began))
+            session.queue_event(session.completed(f"inject {'memory' if name == 'startup' else name}", began))
             session.save()
     if session.must_store_events:
         session.store_events()

@@ -67,14 +67,13 @@ def react(event: HookEvent, session: Session) -> Reaction:
         return _last_note(session)
     if session.before is None:
         return Reaction(NO_CHECKPOINT)
+    state.note_owed = False
     about: dict[str, Any] = {**state.compaction_metadata}
     if session.is_cooling_down:
-        state.note_owed = False
         skipped = state.compaction_event("compaction.inject.skipped")
         session.queue_event(session.event(skipped, {**about, "reason": "rapid-recompaction"}))
         return Reaction("rapid-recompaction", about=about)
     note = _compose(event, session)
-    state.note_owed = False
     if not note.content:
         return Reaction(NO_RESULTS if state.task or state.files else NO_CHECKPOINT, about=about)
     about |= {
