@@ -102,7 +102,7 @@ def lines_from(source: Source, offset: int = 0) -> Iterator[tuple[bytes, int]]:
 
 def _long_line(source: Source, offset: int) -> list[tuple[bytes, int]]:
     kept, most = bytearray(), 16 * 1024 * 1024
-    while block := source.read(256 * 1024, offset):
+    while block := source.read(BLOCK_BYTES, offset):
         line, newline, _ = block.partition(b"\n")
         if len(kept) <= most:
             kept += _without_images(line)

@@ -94,7 +94,7 @@ def _without_escapes(text: str) -> bytes:
 def _learned(token: bytes) -> tuple[tuple[str, bool], ...]:
     """The names in a token, cached."""
     names = _names_of(token)
-    if len(_known) + len(_plain) >= 50_000:
+    if len(_known) + len(_plain) >= 16_000:  # 3 MB
         _known.clear()
         _plain.clear()
     if names:

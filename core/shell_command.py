@@ -64,9 +64,8 @@ _steps_of: dict[str, list[Step]] = {}
 def steps(command: str) -> list[Step]:
     """The steps of a command in order, including pipes, subshells, loops and `bash -c`; in linear time."""
     if command not in _steps_of:
-        found = _steps(command)
         _steps_of.clear()
-        _steps_of[command] = found
+        _steps_of[command] = _steps(command)
     return _steps_of[command]
 
 

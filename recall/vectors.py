@@ -203,7 +203,7 @@ class _WordSums(dict[str, int]):
         for row in _pieces(word, table):
             lanes[::4] = table.row(row).translate(_FLIP_SIGN_BIT)  # component + 128
             total += int.from_bytes(lanes, "little") - _ROW_BIAS
-        if len(self) >= 16_384:  # 1.1 KB each: 18 MB while many documents are embedded
+        if len(self) >= 4_096:  # 1.1 KB each: 5 MB while many documents are embedded
             self.clear()
         self[word] = total
         return total
