@@ -10,7 +10,8 @@
 from __future__ import annotations
 
 from core import TYPE_CHECKING, clock, words
-from core.store import sessions
+from core.errors import Failure
+from core.store import sessions, sqlite
 from core.store.documents import ABANDONED
 from core.store.search import LocalCandidates
 from core.store.sqlite import COLLECTIONS
@@ -46,14 +47,11 @@ def recall(
     Raises apsw.Error if the store cannot be read (see `core.store.sqlite.as_failure`).
     """
     if db is None:
-        from core.store import sqlite
-
         db, vectors = sqlite.open_in_memory(), False
     # a hook has no time to read texts
     local = LocalCandidates(db, vectors=vectors, compounds=patience_ms is None)
     if config.get_str("store.backend") == "sqlite":
         return _Recall(local, db, query, now, config).result()
-    from core.errors import Failure
     from core.store.cluster import ClusterSource
 
     try:

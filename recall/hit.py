@@ -11,6 +11,7 @@ from math import log
 from core import TYPE_CHECKING, clock, files
 from core.project import name_of, same
 from core.store.documents import ABANDONED
+from core.words import stem
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -132,8 +133,6 @@ def snippet(text: str, wanted: Sequence[str], room: int) -> str:
     lines = [line for line in map(str.strip, text.splitlines()) if line]
     if not lines or len(text) <= room:
         return "\n".join(lines)
-    from core.words import stem
-
     folded = [line.lower() for line in lines]
     weights: dict[str, float] = {}
     for word in map(str.lower, filter(None, wanted)):

@@ -6,6 +6,7 @@ looked up in the working tree; if there is no tree, they are shown as last seen.
 
 from __future__ import annotations
 
+import os
 import time
 from itertools import zip_longest
 from math import exp, sqrt
@@ -179,8 +180,6 @@ def _block(about: Session, places: Sequence[Place], room: int) -> tuple[str, Pla
 
 def _working_tree(about: Session) -> str:
     """The folder with a session's files: its own if it exists, else the current one of the same project; "" if none."""
-    import os
-
     folder = about.get("worktree") or about["folder"]
     if os.path.isdir(folder):
         return folder

@@ -6,6 +6,8 @@ Hot path. The time that a query names is read in `recall.times`.
 from __future__ import annotations
 
 from core import TYPE_CHECKING, words
+from core.project import names_of, own_names, same
+from core.store import documents, sessions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -121,8 +123,6 @@ class Scope:
         self.names: Sequence[str] = ()  # the spellings of the project, and "" for global memories; empty for all
         self.others: Sequence[str] = ()  # other projects; with "" if sessions without a project are not ours
         if self._is_limited:
-            from core.store import documents, sessions
-
             known = documents.projects(db)
             own = self._own(known)
             self.names = (*own, "")
@@ -148,22 +148,16 @@ class Scope:
         if not project and session:
             project = self._project_of(session) or ""
         if project not in self._factors:
-            from core.project import same
-
             self._factors[project] = 1.0 if same(project, self.prefer) else OTHER_PROJECT
         return self._factors[project]
 
     def _own(self, names: Iterable[str]) -> list[str]:
         """Those of the names that mean the query's project."""
-        from core.project import names_of, own_names
-
         return (own_names if self._query.isolated else names_of)(self._query.project, names)
 
     def _project_of(self, session: str) -> str | None:
         """The project of a session, "" if it has none; None if the session is unknown."""
         if session not in self._session_projects:
-            from core.store import sessions
-
             known = sessions.by_id(self._db, session)
             self._session_projects[session] = known["project"] if known else None
         return self._session_projects[session]

@@ -10,7 +10,7 @@ from cli.output import Answer, require_known, runnable, step, tell, template, wr
 from core import TYPE_CHECKING, clock, config, files, json_text, project
 from core.errors import Failure
 from core.redaction import redact
-from core.store import documents, sqlite
+from core.store import documents, sessions, sqlite
 from core.store.sqlite import COLLECTIONS
 from otel import log
 from recall import engine, hit
@@ -73,7 +73,10 @@ def _save_last(result: dict[str, Any]) -> None:
         "hits": [found["id"] for found in result["hits"]],
     }  # fmt: skip
     try:
-        files.write_whole(_last_recall_file(), json_text.dumps(last).encode())
+        # in place: on ext4, a file that replaces another by its name is written to the disk at once
+        with open(files.open_anew(_last_recall_file(), os.O_WRONLY), "wb", buffering=0) as file:
+            file.write(json_text.dumps(last).encode())
+            file.truncate()
     except OSError:  # the recall is answered all the same
         pass
 
@@ -105,8 +108,6 @@ def query_maker(
     """A function that makes the query for a text, with all that the options say."""
     project, session = options["project"] or "", options["session"] or ""
     if session and recalls.db is not None:
-        from core.store import sessions
-
         session = sessions.whole_id(recalls.db, session) or session
     prefer = "" if options["everywhere"] or project or session else recalls.preferred(files.current_folder())
     between = time_range(options["since"], options["until"])
@@ -145,8 +146,6 @@ class RecordedRecall:
         named = project.name_of(folder)
         if found or self.db is None or not named:
             return found
-        from core.store import sessions
-
         known = (*documents.projects(self.db), *sessions.projects(self.db))
         return named if any(project.same(named, other) for other in known) else ""
 
@@ -226,8 +225,6 @@ def _best_by_session(result: Any, limit: int | None) -> None:
 
     What a subagent said counts for the session that began it.
     """
-    from core.store import sessions, sqlite
-
     most = limit or config.load().get_int("recall.limit")
     best: dict[str, Any] = {}
     db = sqlite.open_reading()

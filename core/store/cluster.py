@@ -176,7 +176,7 @@ class ClusterSource(LocalCandidates):
         self._client = SearchClient(nodes(config), api_key(config), prefix=prefix, limit_s=limit_s)
         self._local = local
         self._counts: dict[str, int] = {}  # of the documents in the cluster with a term
-        self._size = 0
+        self._size = 0  # known after `candidates`
 
     def candidates(
         self, terms: Sequence[str], vector: bytes, filters: Filters, lexical: int, semantic: int
@@ -215,10 +215,6 @@ class ClusterSource(LocalCandidates):
         """The share of single words that no document contains, 0 to 1; of the terms that were searched."""
         counts = [self._counts[key] for key in _terms_by_key(terms) if key in self._counts and " " not in key]
         return sum(not count for count in counts) / len(counts) if counts else 0.0
-
-    def size(self) -> int:
-        """How many documents the searched collections hold; known after `candidates`."""
-        return self._size
 
     def _copy(self, found: Sequence[tuple[Document, bytes]], filters: Filters) -> None:
         """Copy documents and their vectors, in the order of time, with the unpushed changes applied."""

@@ -47,7 +47,7 @@ class LocalCandidates:
         self._db = db
         self._compounds = compounds
         self._matches: dict[str, str] = {}
-        self._size = -1  # unknown
+        self._size = -1  # not counted yet
         self.semantic = vectors and documents.has_signatures(db)
 
     def candidates(
@@ -124,7 +124,7 @@ class LocalCandidates:
         return int(self._db.execute("SELECT max(rowid) FROM segment").get or 0)
 
     def size(self) -> int:
-        """Roughly the number of documents; forgotten ones may count."""
+        """Roughly the number of documents; forgotten ones may count. A cluster knows it after a search."""
         if self._size < 0:
             newest = "SELECT max(rowid) FROM document WHERE rowid BETWEEN ? AND ?"
             ranges = list(map(row_range, COLLECTIONS))
