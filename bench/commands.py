@@ -21,7 +21,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from cli.declarations import every_command, every_group
+from cli.declarations import every_command, first_words, group_help
 
 PYTHON = sys.executable
 JOELCLAW = str(Path(sys.executable).parent / "joelclaw")
@@ -85,8 +85,9 @@ WORDS = {
     "completion": "completion bash",
 }  # fmt: skip
 """How a command is called where its name alone does not do."""
-BESIDE = ["--version", "", "--help", "memory wirte", "recall a b", "recall --nope", "runs", *every_group(),
-          *(f"{group} --help" for group in every_group()), "recall --help"]  # fmt: skip
+GROUPS = [word for word in first_words() if group_help(word)]
+BESIDE = ["--version", "", "--help", "memory wirte", "recall a b", "recall --nope", "runs", *GROUPS,
+          *(f"{group} --help" for group in GROUPS), "recall --help"]  # fmt: skip
 """Calls of no command: versions, overviews, help, mistakes."""
 
 

@@ -51,11 +51,6 @@ def every_command() -> dict[str, Command]:
     return {path: command for module in MODULES for path, command in _commands_of(module).items()}
 
 
-def every_group() -> dict[str, str]:
-    """The help of all command groups."""
-    return {name: about for module in MODULES for name, about in _groups_of(module).items()}
-
-
 def group_help(word: str) -> str:
     """The help of a command group; "" if the word is not a group."""
     return _groups_of(WORDS[word]).get(word, "") if word in WORDS else ""

@@ -14,7 +14,7 @@ from typing import Any
 import typer
 from typer.main import get_command
 
-from cli.declarations import ABOUT, app_of, called, declared, every_command, every_group, first_words, group_help
+from cli.declarations import ABOUT, app_of, called, declared, every_command, first_words, group_help
 from cli.hot_table import WORDS
 from cli.output import Answer, is_terminal, print_answer, report, step, write_out
 from cli.parser import HELP_FLAGS, Command, Parameter, canonical
@@ -84,7 +84,7 @@ def report_unknown_command(words: Sequence[str], *, as_json: bool) -> int:
     group = words[0] if group_help(words[0]) else ""
     typed = f"{group} {words[1]}" if group else words[0]
     kind = "option" if words[0][:1] == "-" else "command"
-    paths = list(declared(group) if group else {**every_command(), **every_group()})
+    paths = list(declared(group) if group else {**every_command(), **first_words()})
     near = get_close_matches(" ".join(words[:2]), paths, 1, 0.72) or get_close_matches(words[0], paths, 1, 0.72)
     of_a_group = [path for path in paths if path.endswith(f" {words[0]}")]
     fix = f"use one of: {', '.join(declared(group) if group else WORDS)}; joelclaw --help says what each does"
@@ -100,14 +100,13 @@ def report_unknown_command(words: Sequence[str], *, as_json: bool) -> int:
 def print_overview(group: str = "") -> None:
     """Print the usage of all commands, or of those in a group, as an envelope."""
     commands = declared(group) if group else every_command()
-    helps = {path: command.help for path, command in commands.items()}
+    helps = {path: command.help for path, command in commands.items()} if group else first_words()
     usages = {path[len(group) :].lstrip(): usage_line(command) for path, command in commands.items()}
     result: dict[str, Any] = {"description": group_help(group) if group else ABOUT, "commands": usages}
     if group:
         result["subcommands"] = usages
     else:
-        result["groups"] = every_group()
-        helps = {**every_group(), **{path: about for path, about in helps.items() if " " not in path}}
+        result["groups"] = {word: about for word, about in helps.items() if group_help(word)}
     if group == "vault":
         result["vault_root"] = os.path.expanduser(os.environ.get("VAULT_PATH", "").strip() or "~/Vault")
     actions = [step(f"joelclaw {path} --help", about) for path, about in helps.items()]
@@ -131,7 +130,7 @@ def completions(before: list[str], word: str) -> dict[str, str]:
         if names:
             commands = declared(names[0]) if group_help(names[0]) and not names[1:] else {}
             return {path.partition(" ")[2]: command.help for path, command in commands.items()}
-        return {**{path: command.help for path, command in every_command().items() if " " not in path}, **every_group()}
+        return first_words()
     options = {flag: parameter for parameter in command.parameters for flag in (*parameter.flags, *parameter.off)}
     name, equals, _ = word.partition("=")
     last = name if equals else [name for name in before if name != "="][-1]

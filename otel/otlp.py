@@ -53,7 +53,6 @@ METRICS = {
     "joelclaw.archived": ("By", "Read from transcripts by hooks"),
 }
 """The unit of each metric that events add to, and what it measures."""
-STORE_SIZE = "joelclaw.store.size"
 
 _BUCKETS = (5, 10, 25, 50, 75, 100, 250, 500, 750, 1_000, 2_500, 5_000, 7_500, 10_000)  # ms; the SDK's defaults
 _SCHEMA = Schemas.V1_44_0.value
@@ -283,7 +282,7 @@ def _metrics_of(events: Sequence[Event], resource: Resource) -> ResourceMetrics:
             instruments[name](value, attributes)
     path = os.path.join(files.home(), files.STORE)
     size = sum(os.path.getsize(path + suffix) for suffix in ("", "-wal") if os.path.exists(path + suffix))
-    meter.create_gauge(STORE_SIZE, "By", "Size of the store's files").set(size)
+    meter.create_gauge("joelclaw.store.size", "By", "Size of the store's files").set(size)
     data = reader.get_metrics_data()
     times = [event["timestamp"] * 1_000_000 for event in events]
     ((of_resource),) = data.resource_metrics if data else ()

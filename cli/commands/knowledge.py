@@ -207,8 +207,7 @@ def adr(
     root = notes.root()
     if not verb:
         verbs = {name: f"joelclaw vault adr {name}" for name in get_args(AdrVerb)}
-        about = {"description": "The decision records of the vault.", "vault_root": root, "subcommands": verbs}
-        return Answer(about)
+        return Answer({"description": "The decision records of the vault.", "vault_root": root, "subcommands": verbs})
     records = decisions.read_all(root)
     status = (only or "").strip().lower() if verb == "list" else ""
     band = ("do-next" if only == "next" else only or "") if verb == "rank" else ""

@@ -79,13 +79,20 @@ def entry_of(hook: object, agent: str, event: str = "") -> Entry | None:
     A command with anything else in it (a variable, a wrapper, another command) is one of ours that the user edited.
     """
     command = hook.get("command") if isinstance(hook, dict) else None
-    words = _words(command) if isinstance(command, str) else []
+    line = command if isinstance(command, str) else ""
+    words = _words(line)
     for at, word in enumerate(words[:-2]):
         if words[at + 1 : at + 3] == ["hook", agent] and os.path.basename(word) == own_command.NAME:
             rest = {*words[:at], *words[at + 3 :]}
-            if shlex.quote(word) in str(command):  # so that it can be replaced
+            if _with_path(line, word, agent, "") != line:  # so that it can be replaced
                 return Entry(event, word, not rest <= {"2", ">", "/dev/null", ">&", "1", "||", ":", "true"})
     return None
+
+
+def _with_path(line: str, old: str, agent: str, new: str) -> str:
+    """A command line with another path of joelclaw in its calls of `joelclaw hook AGENT`."""
+    call = rf"(?<![\w./~-]){re.escape(shlex.quote(old))}(?=\s+hook\s+{agent}\b)"
+    return re.sub(call, lambda _: shlex.quote(new), line)
 
 
 def _words(command: str) -> list[str]:
@@ -207,7 +214,7 @@ class Entries:
 
         A hook that the user edited stays, with the path of the command as it is now. Its event gets no other.
         """
-        hooks = _container(value, dict, "hooks")
+        hooks, name = _container(value, dict, "hooks"), self.client.name
         wanted = self._hook_groups(command) if command else {}
         for event in dict.fromkeys((*hooks, *wanted)):
             if event not in self.client.events and not isinstance(hooks[event], list):
@@ -215,11 +222,13 @@ class Entries:
             kept: list[Any] = []
             place, has_edited = None, False
             for group in _container(hooks, list, event):
-                found = [(hook, entry_of(hook, self.client.name)) for hook in _hooks_of(group)]
+                found = [(hook, entry_of(hook, name)) for hook in _hooks_of(group)]
                 for hook, entry in found:
                     if entry is not None and entry.is_edited:
-                        has_edited, path = True, shlex.quote(command or entry.executable)
-                        hook["command"] = hook["command"].replace(shlex.quote(entry.executable), path)
+                        has_edited = True
+                        hook["command"] = _with_path(
+                            hook["command"], entry.executable, name, command or entry.executable
+                        )
                 others = [hook for hook, entry in found if entry is None or entry.is_edited]
                 if len(others) == len(found):
                     kept.append(group)

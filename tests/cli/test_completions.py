@@ -11,11 +11,11 @@ import pytest
 from claude_transcript import SESSION, Transcript
 from conftest import JOELCLAW, PATIENCE_S, ROOT, Run, clean_environment
 
-from cli.declarations import every_command, every_group
+from cli.declarations import every_command, first_words
 
 COMMANDS = every_command().values()
 FOLDER = ROOT / "completions"
-TOP = {command.path for command in COMMANDS if " " not in command.path} | {*every_group()}
+TOP = {*first_words()}
 MEMORY = {command.path.split()[1] for command in COMMANDS if command.path.startswith("memory ")}
 FILES = {"notes.jsonl", "notes two.jsonl"}
 

@@ -11,11 +11,11 @@ from cogapp import Cog  # type: ignore[import-untyped]
 from conftest import ROOT, Run
 from terminal import on_terminal, without_style
 
-from cli.declarations import every_command, every_group
+from cli.declarations import every_command, first_words, group_help
 from cli.start import run_words
 
 COMMANDS = every_command().values()
-GROUPS = every_group()
+GROUPS = {word: about for word, about in first_words().items() if group_help(word)}
 
 
 def test_every_command_has_help_with_all_its_parameters(capfd: pytest.CaptureFixture[str]) -> None:

@@ -214,7 +214,8 @@ def test_an_older_entry_is_updated(install: Install, user: Path) -> None:
 
 @pytest.mark.parametrize("edited", [
     "JOELCLAW_HOME=/m {} hook claude 2>/dev/null || :", "timeout 4 {} hook claude", "notify&&{} hook claude || true",
-    "sh -c '{} hook claude' 2>/dev/null", "{} hook claude Stop --verbose 2>/dev/null || :",
+    "sh -c '{} hook claude' 2>/dev/null", "cd /old/bin/joelclaw-logs; {} hook claude",
+    "{} hook claude Stop --verbose 2>/dev/null || :",
 ])  # fmt: skip
 def test_an_edited_command_stays_the_only_hook_of_its_event(
     run: Run, install: Install, user: Path, project: Path, edited: str
