@@ -151,8 +151,9 @@ class Session:
         if events:
             log.store_spooled(events, self.store.db)
 
-    def completed(self, command: str, began: float) -> Event:
-        """The event of a command about this session that ends now and began at `began` (`time.monotonic()`)."""
+    def complete(self, command: str, began: float) -> None:
+        """Save, and leave the event of a command that ends now and began at `began` (`time.monotonic()`)."""
+        self.save()
         about: dict[str, Any] = {"command": command, "agent": self.state.agent, "steps": self.store.step_times(began)}
         about["duration_ms"] = round((time.monotonic() - began) * 1000, 2)
         event = self.event("command.completed", about, level="debug")
@@ -160,7 +161,8 @@ class Session:
             error = f"{fault['code']}: {fault['message']}"
             event = self.event("command.degraded", {**about, "step": fault["step"]}, level="warn", error=error)
         event["timestamp"] = clock.now_ms()
-        return event
+        self.queue_event(event)
+        self.save()
 
     def queue_event(self, event: Event) -> None:
         """Keep an event until the state is saved."""

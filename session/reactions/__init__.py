@@ -153,9 +153,9 @@ def inject(name: str, event: HookEvent, config: Config, *, role: str, **options:
         elif name == "refresh" and event["messages"]:
             session.state.last_message_at = session.now
         reaction = run(name, event, session, **options)
-        session.save()
-        if session.before is not None or reaction.texts:  # nothing is written about an unknown session
-            session.queue_event(session.completed(f"inject {'memory' if name == 'startup' else name}", began))
+        if session.before is not None or reaction.texts:
+            session.complete(f"inject {'memory' if name == 'startup' else name}", began)
+        else:  # no event is left about an unknown session
             session.save()
     if session.must_store_events:
         session.store_events()

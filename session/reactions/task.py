@@ -75,10 +75,7 @@ def save_checkpoint(event: HookEvent, config: Config, *, role: str = "") -> dict
         done = run("task", event, session)
         if event["kind"] == "before_compaction":
             run("daily_log", event, session)
-        session.save()
-        command = f"checkpoint {'save' if event['kind'] == 'turn' else 'flush'}"
-        session.queue_event(session.completed(command, began))
-        session.save()
+        session.complete(f"checkpoint {'save' if event['kind'] == 'turn' else 'flush'}", began)
     return _result(session, done.about, began)
 
 
