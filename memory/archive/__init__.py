@@ -9,10 +9,10 @@ transcript; `memory archive` finds the files and their sessions first (`transcri
             Piece.add                   entry → Message: a prompt, answer, note or title, cut and redacted (`texts`)
                 SessionCalls.add        entry → CallDraft (a call, its result, its edits); plan; compaction
         SessionArchive.store            embeds the messages; then, in one transaction:
-            kinds.start_over            deletes what is known of a session that is to be read again
+            kinds.start_over            deletes the rows of a session that is to be read again
             _store_episodes             Message → a document, with both indexes
             SessionCalls.store          CallDraft → a call with its names and places (`places`, `error_cause`)
-            branches.follow             nodes → what the user went back from is marked as abandoned
+            branches.follow             nodes → the turns that the user took back are abandoned
             save_transcript_position    the offset after the piece, and what the next piece needs (`carry`)
     copies.settle                       gives what several sessions have to the session that said it first
 
@@ -22,8 +22,8 @@ Why nothing is stored twice, in whatever order transcripts are read:
 |---|---|
 | a piece: after a kill, or in two processes | its offset is stored with it, if no other process has moved the offset |
 | an entry: a file is read again, or a message has grown | its id is known: the client's, else a hash of the line |
-| what was purged or forgotten | its id stays known, until `--again` removes it (`_without_purged`) |
-| a prompt that was typed ahead, and then written as a prompt | `carry.TypedAhead` remembers it |
+| purged or forgotten entries | their ids stay known, until `--again` removes them (`_without_purged`) |
+| a prompt that was typed ahead, and then written as a prompt | `carry.TypedAhead` remembers the prompt |
 | what a client without a transcript sends at each event | `ingest._not_known` begins at the last message |
 | what a fork, a subagent or a resumed session copied | it stays with the session that said it first (`copies`) |
 | what a fork gave back to its parent, in the fork's order | `sessions.read_again`: the parent starts over |
@@ -70,7 +70,7 @@ class Limits:
 
 
 class Start:
-    """Where the next piece of a transcript begins. Only the first piece has more than an offset."""
+    """The beginning of the next piece of a transcript. Only the first piece has more than an offset."""
 
     def __init__(
         self, offset: int, carry: str = "", *, header: Entry | None = None, earlier_files: Sequence[str] = (),

@@ -40,7 +40,7 @@ class TypedAhead:
     |---|---|
     | enqueue | it waits in `queue` |
     | remove: the model gets it within the turn | it is a message now |
-    | the same, and then an ordinary prompt (newer versions) | `handed` remembers it, so that it is one message |
+    | the same, and then an ordinary prompt (newer versions) | `handed` remembers it: both are the same message |
     | dequeue: the ordinary prompt follows | that is the message |
     | the ordinary prompt, and then remove | that is the message; the text in `queue` becomes "" |
     | popAll: the user took everything back | nothing |

@@ -2,9 +2,9 @@
 
 A fork or a subagent may begin with the history of its parent. How a copy is known:
 
-| the transcript says | for example in | what is done |
+| the transcript says | for example in | handling |
 |---|---|---|
-| in each line, from which session it is | Claude Code | `Piece.begin_line` gives the line to that session |
+| in each line, its session | Claude Code | `Piece.begin_line` gives the line to that session |
 | in its first line, its parent; entries have no ids | Codex | `start_behind_copies`: reading begins behind them |
 | nothing, but copies keep their ids | pi, Gemini CLI | both sessions claim the episode: `settle` |
 | nothing, but copies keep their times and texts | OpenCode, notes | likewise (`SessionArchive._copy_of`) |
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 def start_behind_copies(read: Source, path: str, client: Client) -> Start:
-    """Where a transcript goes on behind what its first lines repeat of another; its beginning if they repeat nothing.
+    """The start behind the lines of another transcript that this repeats; its beginning if it repeats none.
 
     The start's header is the first entry. It has the time of the last line that was copied.
     """
@@ -130,7 +130,7 @@ def settle(db: apsw.Connection, claims: Sequence[Claim], *, vectors: bool, is_li
 
 
 def _move(db: apsw.Connection, identifier: str, owner: str, context: str, *, signatures: bool) -> bool:
-    """Move an episode to its owner, where it has another context; returns whether another session had it."""
+    """Move an episode to its owner, with the context in its transcript; returns whether another session had it."""
     episode = documents.by_id(db, identifier)
     if episode is None or episode["forgotten_at"] is not None or episode["session_id"] in ("", owner):
         return False
@@ -169,7 +169,7 @@ def _first_of(db: apsw.Connection, group: Iterable[str], claimed: Iterable[str],
 
 
 def settle_opening(db: apsw.Connection, session: str, *, vectors: bool) -> None:
-    """Leave the episodes with which a session and another begin, word for word, to the one that began first.
+    """Leave the episodes with which a session and another begin, word for word, to the session that began first.
 
     Two sessions of a single exchange may be alike by chance. Opens transactions.
     """
@@ -183,7 +183,7 @@ def settle_opening(db: apsw.Connection, session: str, *, vectors: bool) -> None:
 
 
 def _leave_opening(db: apsw.Connection, session: str, *, signatures: bool) -> str:
-    """Do so for one other session; returns the one that has left its opening to the other, "" if none begins alike."""
+    """Do so for another session; returns which of the two has left its opening, "" if no other begins alike."""
     answer = next((episode["text"] for episode in sessions.by_time(db, session, 20) if _is_answer(episode)), "")
     others = sessions.with_episode(db, words.fingerprint(answer.lower()), session) if answer else ()
     for other in others:

@@ -269,7 +269,7 @@ class _Reader:
                 own.add(entry, line, number)
 
     def _copied_from(self, head: Entry) -> str:
-        """The session from which a line says that it was copied; "" if it is this session's own."""
+        """The other session to which a line belongs; "" if it belongs to this session."""
         is_named = self._is_named_by_session and head.kind != "title"
         owner = head.copied_from or (head.session if is_named else "")
         return owner if owner != self.origin.session else ""
@@ -319,7 +319,7 @@ def _admission(origin: Origin, source: Source | None = None) -> Admission | None
     return Admission(known, origin, clients.by_name(origin.agent), source) if is_needed else None
 
 
-# Codex 0.171: if the user goes back, the session goes on in another file, which names an earlier one.
+# Codex 0.171: if the user goes back, the session goes on in another file, which names an earlier file.
 
 
 def _begin_with_rewind(db: apsw.Connection, reader: _Reader, start: Start, piece: Piece, ingested: Ingested) -> bool:

@@ -80,9 +80,7 @@ class Piece:
         return piece
 
     def _piece_of(self, owner: str) -> Piece:
-        """The piece of the session from which a line was copied; this piece if there is none, or if its id looks like
-        a secret.
-        """
+        """The piece of the session that said a copied line; this piece if none is named or it looks like a secret."""
         if owner and owner not in self.copies and owner == clean_name(owner):
             self.copies[owner] = Piece(self.archive.of(owner), "", is_copy=True)
         return self.copies.get(owner, self)
@@ -207,7 +205,8 @@ class SessionArchive:
         Returns how many episodes are new and changed, and how many calls are new; None if nothing was stored.
         """
         # redacted and embedded before anything is locked
-        ready = [(part, part.archive.documents_of(part)) for part in (*piece.copies.values(), piece)]
+        parts = (*piece.copies.values(), piece)
+        ready = [(part, [*map(part.archive.document, part.changed.values())]) for part in parts]
         with sqlite.transaction(self.db):
             is_moved = sessions.transcript_position(self.db, source) != before
             if is_moved or sessions.is_forgotten(self.db, self.session):
@@ -350,13 +349,9 @@ class SessionArchive:
         if known and title not in ("", sessions.title(self.db, self.session)):
             identifier = sessions.title_id(self.session, by_user=True)
             message = Message(identifier, sessions.TITLE, known["updated_at"], known["project"], title)
-            self._store_episodes(Piece(self, ""), [self._document(message)])
+            self._store_episodes(Piece(self, ""), [self.document(message)])
 
-    def documents_of(self, piece: Piece) -> list[Ready]:
-        """The messages of a piece that are new or have grown as documents."""
-        return [self._document(message) for message in piece.changed.values()]
-
-    def _document(self, message: Message) -> Ready:
+    def document(self, message: Message) -> Ready:
         """A message as a document, with its vector."""
         when = self._origin.now if message.at is None else message.at
         document = documents.blank(COLLECTION, message.id, f"{message.role}: {message.body}", when)
@@ -375,6 +370,6 @@ def _categorised(document: Document) -> Document:
 
 
 def _without_context(episodes: Sequence[Ready]) -> list[Ready]:
-    """The same episodes, none of which quotes its neighbours."""
+    """The same episodes without quotes of their neighbours."""
     bare: list[Document] = [{**document, "context": ""} for document, _ in episodes]
     return [(document, document_vector(document["text"], "")) for document in bare]
