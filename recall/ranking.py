@@ -114,7 +114,7 @@ class Ranking:
         return raise_conclusions(ranked)
 
     def newest(self, source: LocalCandidates, filters: Filters) -> list[Ranked]:
-        """The newest documents, for a query without words to look for: prompts and answers before the agent's steps."""
+        """The newest documents, for a query whose words find nothing: prompts and answers before the agent's steps."""
         rows = source.newest(filters, 500)
         traits_of = {traits["rowid"]: traits for traits in source.traits(rows)}
         ranked = []

@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     Day = tuple[int, int, int]
     """Year, month and day; day 0 is the last of the month before, month 13 the next January, and so on."""
 
-_MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec".split()
-_MONTH_NAMES = "january february march april june july august september october november december".split()
+_MONTHS = "january february march april june july august september october november december".split()
 _WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _UNITS = {"day": 1, "days": 1, "week": 7, "weeks": 7, "month": 30, "months": 30, "year": 365, "years": 365}
 
@@ -117,7 +116,7 @@ def _date(asked: Sequence[str], at: int, today: time.struct_time, around: int) -
 
 def _month(word: str) -> int:
     """The number of a month, by its name or the first three letters; 0 for anything else."""
-    return _MONTHS.index(word[:3]) + 1 if word in _MONTHS or word in _MONTH_NAMES else 0
+    return next((number for number, name in enumerate(_MONTHS, 1) if word in (name, name[:3])), 0)
 
 
 def _is_year(word: str) -> bool:

@@ -106,10 +106,10 @@ def query_maker(
     options: Mapping[str, Any], collections: tuple[str, ...], recalls: RecordedRecall
 ) -> Callable[[str], Query]:
     """A function that makes the query for a text, with all that the options say."""
-    project, session = options["project"] or "", options["session"] or ""
+    only_project, session = options["project"] or "", options["session"] or ""
     if session and recalls.db is not None:
         session = sessions.whole_id(recalls.db, session) or session
-    prefer = "" if options["everywhere"] or project or session else recalls.preferred(files.current_folder())
+    prefer = "" if options["everywhere"] or only_project or session else recalls.preferred(files.current_folder())
     between = time_range(options["since"], options["until"])
     limit: int | None = options["limit"]
     if options["by"]:
@@ -120,7 +120,7 @@ def query_maker(
         return Query(
             text, limit=limit, min_score=options["min_score"], budget=options["budget"],
             category=options["category"] or "", collections=collections, tags=list(options["tag"]), session=session,
-            project=project, prefer=prefer, include_hold=options["include_hold"],
+            project=only_project, prefer=prefer, include_hold=options["include_hold"],
             include_discard=options["include_discard"], by_name=True,
             asking_session=current_session() if places_query(text) else "",
             raw=bool(options["raw"]), whole=bool(options["verbatim"]), between=between,
