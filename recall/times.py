@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     Day = tuple[int, int, int]
     """Year, month and day; day 0 is the last of the month before, month 13 the next January, and so on."""
 
-_MONTHS = "january february march april june july august september october november december".split()
+_MONTHS = "january february march april may june july august september october november december".split()
 _WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _UNITS = {"day": 1, "days": 1, "week": 7, "weeks": 7, "month": 30, "months": 30, "year": 365, "years": 365}
 
