@@ -93,7 +93,7 @@ def status(answer: Answer) -> View:
 
 
 def doctor(answer: Answer) -> View:
-    """The verdict, what was checked, and what was found."""
+    """The verdict, the checks and their findings."""
     result = answer.result
     bad = [finding for finding in result["findings"] if finding["severity"] in ("warning", "error")]
     yield _verdict(bad, not result["errors"], f", {result['fixed']} repaired" if result["fixed"] else "")

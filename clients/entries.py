@@ -45,8 +45,8 @@ class Entry:
     parent = ""  # id of the node before it on its branch; of a title: of an entry of the session that it names
     stable_id = ""  # of a prompt or answer, unique over all sessions
     session = ""  # the session that the line names
-    copied_from = ""  # the session from which a fork copied the line
-    parent_session = ""  # the session from which this session was started
+    copied_from = ""  # the session whose line a fork copied
+    parent_session = ""  # the session that started this session
     session_kind: SessionKind = ""  # why it was started; "" if the user began it, or the line does not say
     folder = ""  # the folder that the session works in
     remote = ""  # URL of the repository around that folder

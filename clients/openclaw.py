@@ -51,7 +51,7 @@ class OpenClaw(Pi):
     def texts_to_give(self, event: HookEvent, texts: list[Text], given: dict[str, str]) -> list[Text]:
         """At a prompt all texts that still hold, else none: a text lasts for one turn, and only a prompt can bring it.
 
-        A text replaces the one of its kind in `given`; a recovery note replaces them all.
+        A text replaces that of its kind in `given`; a recovery note replaces them all.
         """
         if any(text["customType"].endswith("-recovery") for text in texts):
             given.clear()

@@ -94,7 +94,7 @@ def pretty(value: object, indent: str = "") -> str:
     inner = indent + "  "
     if isinstance(value, dict) and value:
         if not any(item and isinstance(item, (dict, list, tuple)) for item in value.values()):
-            members = _text(_encoder(f",\n{inner}"), value)[1:-1]  # of a hit, in one call
+            members = _text(_encoder(f",\n{inner}"), value)[1:-1]  # of a hit, by a single call
             return f"{{\n{inner}{members}\n{indent}}}"
         rows = [f"{inner}{dumps(str(key))}: {pretty(item, inner)}" for key, item in value.items()]
         return "{\n" + ",\n".join(rows) + f"\n{indent}}}"

@@ -309,7 +309,7 @@ def _is_mark(text: str, before: str, opening: str, behind: str) -> bool:
     joined = "".join(whole.split()) if end else ""  # a name that is spread over blanks or lines
     if len(joined) < len(whole) and _tag_name(joined) == joined != "" and _names_mark(joined, is_type):
         return True
-    # a tag of XML in snake case with its end: HTML has none, and what stands for a value, `<pod_name>`, has no end
+    # a tag of XML in snake case with its end: HTML has none, and a placeholder, `<pod_name>`, has no end
     return "_" in name.strip("_") and (closes or f"</{name}" in text)
 
 

@@ -192,7 +192,7 @@ class Session(TypedDict):
     worktree: NotRequired[str]
     """The worktree of its project in which it edited last, if that is not its folder."""
     parent: NotRequired[str]
-    """The session that began it, or from which it was forked."""
+    """The session that began it, or that it is a fork of."""
     kind: NotRequired[str]
     """main, fork, subagent or review."""
     forked_at: NotRequired[int]

@@ -210,7 +210,7 @@ def _variable(name: str) -> str:
 
 
 def _stored(db: apsw.Connection | None, start: Cursor) -> Cursor:
-    """The stored cursor of the destination, else the one before any export."""
+    """The stored cursor of the destination, else `start`."""
     rows = events.cursors(db) if db is not None else []
     return next((Cursor(**row) for row in rows if row["destination"] == start.destination), start)
 

@@ -260,7 +260,7 @@ def _json_value(value: object, depth: int = 0) -> Any:
 
 
 def _bounded(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """Redacted metadata of at most `MAX_METADATA_BYTES`: of a larger one, the long entries are cut, or all left out."""
+    """Redacted metadata of at most `MAX_METADATA_BYTES`: if larger, the long entries are cut, or all left out."""
     redacted: dict[str, Any] = redact_value(_json_value(dict(metadata)))  # type: ignore[assignment]  # dict in, dict out
     if _size(redacted) <= MAX_METADATA_BYTES:
         return redacted

@@ -128,7 +128,7 @@ class _Recall:
         }  # fmt: skip
 
     def _period_asked_for(self) -> Sequence[int]:
-        """The first and last time (ms) of a query that only asks what was said then: by its words, or without words."""
+        """The first and last time (ms) of a query that asks only for a time: by its words, or without words."""
         text, between = self.text, self.query.between
         if not (self.query.by_name and asks_only_for_a_time(text)):
             return ()
@@ -196,7 +196,7 @@ class _Recall:
         return hits
 
     def _said_then(self) -> list[Hit]:
-        """What was said at the time that the query names, since its other words may be in another language."""
+        """The episodes of the time that the query names, since its other words may be in another language."""
         period = period_named(words_of_time(self.text), self.now, exactly=True)
         if period is None or self.calls or self.query.between:
             return []
@@ -292,7 +292,7 @@ class _Recall:
             reserved = min(len(documents), limit * 2 // 5)
             calls = self.calls[: limit - reserved]
             passages = [*calls, *documents[: limit - len(calls)]]
-        # of equal scores, what was abandoned comes last
+        # among equal scores, abandoned entries come last
         passages.sort(
             key=lambda item: (
                 (-item["score"], item["isAbandoned"]) if isinstance(item, dict) else (-item.score, item.is_abandoned)

@@ -43,7 +43,7 @@ def new_hit(identifier: str, score: float, text: str, **fields: Any) -> Hit:
 
 
 def document_hit(document: Document, score: float, raw: float, boost: float) -> Hit:
-    """The hit of a memory. The text of an episode begins with its origin; an imported one may name a speaker itself."""
+    """The hit of a memory. The text of an episode begins with its origin; an imported text may name its speaker."""
     origin = origin_of(document)
     text = document["text"]
     if document["collection"] == "episodes":

@@ -376,7 +376,7 @@ CHECKS: dict[Callable[[Examination], Iterator[Finding]], str] = {
     check_cluster: "cluster",
     check_exporter: "exporter",
 }
-"""The checks of everything but the clients, and the subject of a fault that ends one."""
+"""The checks of everything but the clients, and the subject of a fault in each."""
 
 
 def _repair(examination: Examination) -> list[Finding]:

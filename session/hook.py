@@ -99,7 +99,7 @@ class Hook:
         return clients.by_name(self._agent).empty_answer
 
     def close(self) -> None:
-        """Store what was queued, and the events if that is due; start the background jobs that are due."""
+        """Store the queued writes, and the events if that is due; start the background jobs that are due."""
         session, event = self._session, self._event
         if session is None or event is None:
             return
@@ -132,7 +132,7 @@ class Hook:
         return None if session.is_off(event["cwd"], event["parent"]) else session
 
     def _handle(self, event: HookEvent, session: Session) -> list[Text]:
-        """Record an event, archive what is new, and react; returns the texts for the agent."""
+        """Record an event, archive the new entries, and react; returns the texts for the agent."""
         session.usage = self._usage = _usage(event, session)
         texts = _record_missed_compaction(event, session)
         record(event, session)
@@ -228,7 +228,7 @@ def _usage(event: HookEvent, session: Session) -> ContextUsage | None:
     return compaction.context_usage(event["transcript"], session.agent, model=event["model"], config=session.config)
 
 
-# What is special about a client
+# Peculiarities of clients
 
 
 def _cancel_compaction(event: HookEvent, session: Session) -> list[Text]:

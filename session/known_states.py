@@ -106,7 +106,7 @@ def _is_over(state: states.SessionState, before: int) -> bool:
 
 
 def _remove_locks(session_id: str) -> None:
-    """Remove a session's lock files and marks, within its lock: who waits for it takes a new file."""
+    """Remove a session's lock files and marks, within its lock: a process that waits for it takes a new file."""
     for kind in os.listdir(states.work_folder()) if os.path.isdir(states.work_folder()) else ():
         files.remove(states.work_lock(session_id, kind))
     files.remove(states.lock_path(session_id))

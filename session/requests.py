@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 READ_CHARS = 2_000  # of a prompt
 LINE_CHARS = 150  # of a request that is quoted
 LAST_CHARS = 100  # of the later ones
-# Letters of a prompt that says by itself what is wanted. In any language, "go on" and its like have fewer, as have
+# Letters of a prompt that says by itself what to do. In any language, "go on" and its like have fewer, as have
 # "fix it up" and "option b", which are about something that was said before.
 REQUEST_LETTERS = 20
 WHOLE_LETTERS = 40  # of a request that surely needs nothing before it

@@ -129,7 +129,7 @@ class Session:
             lock.__exit__(*about)
 
     def save(self) -> None:
-        """Save the state, then store what was queued."""
+        """Save the state, then store the queued writes."""
         self.save_state()
         self.store_queued()
 

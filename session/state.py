@@ -89,8 +89,8 @@ _MAX_BYTES = 1_000_000
 _LONGEST_ID = 200
 
 # The form of each field: a number is the longest text, in characters; `int`, `bool` and `float` (or null) are values of
-# that type; a pair is a list (the most values, of which the last are kept, and the form of each); a dictionary is an
-# object, in which "*" stands for any name.
+# that type; a pair is a list (how many values at most, the last being kept, and the form of each); a dictionary is an
+# object, in which "*" means any name.
 _MEMORY = {"id": 80, "text": 160, "category": 40, "score": float}
 _FIELDS: dict[str, Any] = {
     "version": int,

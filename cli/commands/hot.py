@@ -62,7 +62,7 @@ def memory_write(options: Mapping[str, Any]) -> Answer:
 
 
 def _whole_id(db: apsw.Connection, given: str) -> str:
-    """The archived session whose UUID begins with what is given, else the latter. Raises Failure SESSION_AMBIGUOUS."""
+    """The archived session whose UUID begins like `given`, else `given` itself. Raises Failure SESSION_AMBIGUOUS."""
     from core.store import sessions
 
     is_of_uuid = len(given) >= 8 and not given.strip("0123456789abcdef-")  # listings show the first eight digits

@@ -46,7 +46,7 @@ FORMS = {
 LOGINS = tuple("creds|credentials|login|log in|logged in|logging in|sign in|admin user| / | pass | pw ".split("|"))
 """What announces a user's name with a password."""
 BEFORE_PASSWORDS = (" / ", " -p", " -P", " -w", " -v", " /u", " //")
-"""What precedes a password that looks like one: a user's name, or an option of any program."""
+"""What precedes a value that looks like a password: a user's name, or an option of any program."""
 PHRASES = tuple(
     "log in|logged in|logging in|sign in|admin user|recovery code|backup code|net use|op read|mc alias|sudo -s|env add"
     "|kv put|kv patch".split("|")
@@ -55,7 +55,7 @@ ENCODED = {
     "%3d": "=", "%3a": ":", "%26": "&", "%22": '"', "\\u003d": "=", "\\u003a": ":", "\\u0026": "&", "\\u0022": '"',
     "&quot;": '"', "&#34;": '"', "&#x22;": '"', "&#39;": "'", "&#61;": "=", "&amp;": "&", "\uff1a": ":", "\uff1d": "=",
 }  # fmt: skip
-"""Signs that stand for others."""
+"""Signs by their encoded forms."""
 _PRINTABLE_HIDING = frozenset(map(chr, range(0xFE00, 0xFE0F))).union(
     "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u3164\uffa0"
 )

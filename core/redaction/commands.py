@@ -83,7 +83,7 @@ _PATTERNS = (
      r"|(?:secret create|kv put)[ \t][^\n|]{0,200}?[ =]-(?![\w-]))"
      r"|(?:(?:sudo|ssh|chroot|docker|podman|kubectl)[ \t](?:[^\n|;&]{0,80}?[ \t])?)?[\"']?(?:/[a-z/]*bin/)?"
      r"(?:[a-z]{0,4}passwd|cryptsetup|kinit)(?![\w./-]))"),
-    # what is set in a store of secrets
+    # a value for a store of secrets
     ("secret", "secret set|secret put|secret create|secrets set|secrets put|secrets create|kv put|kv patch",
      r"(?:secrets? (?:set|put|create)|kv (?:put|patch))[ \t](?:(?:\\\n|[^\n]){0,400}?[ \t])??"
      rf"(?<![\w.=-])(?!(?:user(?:name)?|host|port|ttl)=)[A-Za-z_][\w.-]{{0,63}}=(?![\"']?\[){_VALUE}"),

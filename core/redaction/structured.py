@@ -149,7 +149,7 @@ def _add_rows(text: str, at: int, delimiter: str, kinds: list[str], spans: list[
 
 
 def _in_json_manifests(text: str) -> list[Span]:
-    """Each value of a Kubernetes Secret in JSON, and of what is beside it in a list."""
+    """Each value of a Kubernetes Secret in JSON, and of the other items of its list."""
     kind = r"\"kind\\{0,3}\"\s{0,8}:\s{0,8}\\{0,3}\"Secret\\{0,3}\""
     values = r"\"(?:data|stringData)\\{0,3}\"(?:\s|\\n){0,8}:(?:\s|\\n){0,8}\{((?:\$\{\w*\}|\{\{[^{}]*\}\}|[^{}])*+)"
     member = r"\"[^\"\\]++\\{0,3}\"(?:\s|\\n){0,8}:(?:\s|\\n){0,8}(?:\"((?:[^\"\\]|\\.)*+)|\\+\"([^\"\\]*+))"

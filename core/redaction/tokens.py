@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 DIGITS = frozenset("0123456789")
 SIGNS = frozenset("!#$%^&*+=@~?")
-# Words that stand for a secret, or say that there is none.
+# Words in place of a secret, or that say that there is none.
 _PLACEHOLDERS = frozenset(
     "none null nil undefined true false yes no on off empty missing required optional unset set invalid valid expired"
     " wrong str string bytes int integer number bool boolean any text varchar char object unknown never void secretstr"

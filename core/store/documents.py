@@ -321,7 +321,7 @@ def _unindex(db: apsw.Connection, rowid: int, signatures: bool) -> None:
 
 
 # Segments: consecutive turns of a session, indexed as a whole, so that words from several turns find the session. The
-# last one grows. Triggers note the first turn that has changed in `segment_due`.
+# last segment grows. Triggers note the first turn that has changed in `segment_due`.
 
 
 def renew_segments(db: apsw.Connection, session: str) -> bool:

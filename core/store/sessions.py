@@ -41,7 +41,7 @@ def prompts(db: apsw.Connection, session: str) -> list[tuple[int, int]]:
 
 
 def ancestors(db: apsw.Connection, identifier: str, kinds: Sequence[str] = ("fork", *STARTED)) -> list[str]:
-    """A session and those from which it descends, up through sessions of these kinds, the nearest first."""
+    """A session and its ancestors, up through sessions of these kinds, the nearest first."""
     found = [identifier]
     query = f"SELECT parent FROM session WHERE id = ? AND parent <> '' AND kind IN ({marks(kinds)})"
     while (parent := db.execute(query, (found[-1], *kinds)).get) and parent not in found:  # there may be a circle
@@ -354,7 +354,7 @@ def read_again(db: apsw.Connection, session: str) -> None:
     for source in found:
         db.execute("UPDATE transcript SET head = '' WHERE source = ?", (source,))
         db.execute("DELETE FROM seen_file WHERE path = ?", (words.fingerprint(source),))
-    if len(found) == len(read):  # else what is known of it must stay
+    if len(found) == len(read):  # else the rest of the session would be lost
         db.execute("INSERT OR IGNORE INTO upkeep VALUES (?, 0)", (f"read again: {session}",))
 
 

@@ -300,7 +300,7 @@ def sessions_in(database: str) -> list[tuple[str, str, int, int]]:
 
 
 def session_key(path: str) -> str:
-    """The key by which OpenClaw's commands name the session in its database; "" if there is none."""
+    """The key that OpenClaw's commands use for the session in its database; "" if there is none."""
     file, session = _split(path)
     try:
         rows = _rows(file, "SELECT session_key FROM session_windows WHERE session_id = ?", session)

@@ -134,7 +134,7 @@ class Piece:
             self.changed[identifier] = Message(identifier, sessions.TITLE, at, self.calls.project, text)
 
     def _add_said(self, entry: Entry, line: bytes, number: int) -> None:
-        """Add what was said, unless it is a prompt that was typed ahead and is archived already."""
+        """Add a prompt, an answer or a note, unless it is a prompt that was typed ahead and is archived already."""
         body = texts.bounded(entry.text)
         if not body:
             return
@@ -323,7 +323,7 @@ class SessionArchive:
             self.project = clean_name(at.project) if at.folder == self.folder else self.project
 
     def of(self, session: str) -> SessionArchive:
-        """The archive of a session from which this session copied entries."""
+        """The archive of another session, whose entries this session copied."""
         return SessionArchive(self.db, self._origin, self._claims, session, self.session)
 
     def _session(self, piece: Piece) -> Session:

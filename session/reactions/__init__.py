@@ -140,7 +140,7 @@ def run(name: str, event: HookEvent, session: Session, **options: Any) -> Reacti
 
 
 def inject(name: str, event: HookEvent, config: Config, *, role: str, **options: Any) -> tuple[Reaction, Session]:
-    """Run one reaction for a command, `inject …`; returns what came of it, and the session."""
+    """Run a reaction for a command, `inject …`; returns what came of it, and the session."""
     began = time.monotonic()
     session = Session(event["session"], config, role=role, creates_state=name != "recovery")
     if session.is_off(event["cwd"]):

@@ -111,7 +111,7 @@ def _kind(state: SessionState) -> str:
 def _compose(event: HookEvent, session: Session) -> Note:
     """The note from what the session did; from its state if it did too little. It may be empty."""
     state, store = session.state, session.store
-    # A longer prompt may quote foreign text, and a shorter one ("go on") asks for nothing.
+    # A longer prompt may quote foreign text, and a shorter prompt ("go on") asks for nothing.
     short = [entry for entry in reversed(state.messages) if entry["isShort"] and says_something(entry["text"])]
     asked = [entry for entry in short if is_request(entry["text"])] or short
     said = dict.fromkeys(searchable(clip(task_query([entry]), 120, tokens=45)) for entry in asked)

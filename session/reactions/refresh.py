@@ -197,7 +197,7 @@ def _news(session: Session, last: int) -> tuple[list[str], bool]:
 
 
 def _event_lines(events: Sequence[Event], now: int) -> list[str]:
-    """At most five lines: what failed, the newest first, then what was done, the most frequent first."""
+    """At most five lines: the faults, the newest first, then other actions, the most frequent first."""
     groups: dict[tuple[bool, str, str], list[Event]] = {}  # the newest of each is first
     for event in events:
         is_done = event["level"] == "info" and event["success"]
