@@ -13,7 +13,7 @@ from core.redaction.clues import ENCODED, NAME_PARTS, Clues, may_hold_secret
 
 if TYPE_CHECKING:
     import re
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
 
 Span = tuple[int, int, str]
 """The start, end and kind of a secret."""
@@ -89,10 +89,7 @@ def redact_value(value: object, plain: Callable[[str], str] = lambda text: redac
     list there, the `value` beside such a `name`, and the word after such an option. If two keys become equal, the
     second gets a `#2`.
     """
-    texts = _texts_of(value)
-    names = "\n".join(text for text in texts if len(text) <= MAX_NAME_CHARS).lower().replace("tokens", "")
-    may_name = any(text[:1] == "-" for text in texts) or any(map(names.__contains__, NAME_PARTS))
-    if not may_name and not may_hold_secret("\n".join(texts)):
+    if not may_hold_secret(" \n".join(_texts_of(value))):
         return value
     from core.redaction.structured import redact_fields
 
@@ -118,17 +115,6 @@ def compiled(pattern: str) -> re.Pattern[str]:
 
         known = _patterns[pattern] = re.compile(pattern)
     return known
-
-
-def places_of(text: str, parts: Iterable[str]) -> list[int]:
-    """Where one of the parts begins in the text."""
-    places: list[int] = []
-    for part in parts:
-        at = text.find(part)
-        while at >= 0:
-            places.append(at)
-            at = text.find(part, at + len(part))
-    return places
 
 
 def find_secrets(text: str) -> list[Span]:

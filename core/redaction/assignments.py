@@ -6,7 +6,7 @@ Judges names and values for the other finders too. Each name costs a bounded loo
 from __future__ import annotations
 
 from core import TYPE_CHECKING
-from core.redaction import Span, compiled, places_of
+from core.redaction import Span, compiled
 from core.redaction.clues import FOREIGN, NAME_PARTS
 from core.redaction.tokens import DIGITS, SIGNS, is_made_up, is_placeholder, is_prose, is_strong, is_technical
 
@@ -97,12 +97,11 @@ def find_names(text: str, lower: str, signs: set[str]) -> tuple[list[Name], list
     others: set[Name] = set()
     families: dict[str, str] = {}
     done = 0
-    places = (
-        (at, at + len(keyword)) for keyword in signs.intersection(NAME_PARTS) for at in places_of(lower, [keyword])
-    )
-    for at, end in sorted(places):
+    keywords = sorted(signs.intersection(NAME_PARTS))
+    for match in compiled("|".join(keywords)).finditer(lower) if keywords else ():
+        at, end = match.span()
         if at < done:
-            continue  # within a name that another keyword has found
+            continue  # within the name before it
         head, ahead = text[max(0, at - 48) : at], text[end : end + 48]
         start, end = at - len(head) + len(head.rstrip(NAME_CHARS)), end + len(ahead) - len(ahead.lstrip(NAME_CHARS))
         done = end
@@ -136,7 +135,7 @@ def _family_in_context(text: str, start: int, end: int, kind: str) -> str:
     if before == " " and name.lower() in ("key", "token") and not (kind and text[end : end + 1] == "="):  # `API key`
         head = text[max(0, start - 24) : start].rstrip(" ")
         return family((head[len(head.rstrip(NAME_CHARS)) :] + "_" + name.lower()).strip("-."))
-    if before and before in "?&" and name.lower().endswith(("key", "sig", "signature", "auth")) and not kind:
+    if before and before in "?&" and name.lower().endswith(("key", "sig", "signature", "auth", "appid")) and not kind:
         return "query"
     is_arn = before == ":" and "arn:" in text[max(0, start - 64) : start].split()[-1]
     if is_arn or (before == "$" and text[end : end + 1] == ":"):  # `$PWD:/srv`

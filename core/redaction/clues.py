@@ -20,7 +20,7 @@ FOREIGN = tuple(
 )
 """The word for "password" in other languages."""
 NAME_PARTS = (
-    *ANNOUNCING, *FOREIGN, "kennwort", "sig", "_salt", "psk", "hub_pat", "lab_pat", "gh_pat", "azure_pat",
+    *ANNOUNCING, *FOREIGN, "kennwort", "sig", "_salt", "psk", "appid", "hub_pat", "lab_pat", "gh_pat", "azure_pat",
 )  # fmt: skip
 """Every name that announces a secret contains one of these."""
 _ORDINARY = tuple(
@@ -72,7 +72,7 @@ _SIGNS = frozenset(
     "|sshpass|rdesktop|evil-winrm|netexec|nxc |useradd|usermod|mysql|mariadb|sqlcmd|bcp |zip |ipmitool|mosquitto"
     "|plink|pscp|xfreerdp|wlfreerdp|redis-cli|ldap|snmp|openssl|ssh-keygen|curl|http |https |smbclient|etcdctl|creds"
     "|wpa_passphrase|rabbitmqctl|samba-tool|isakmp|psexec|::set-output|::save-state|::add-mask|<<<|cryptsetup|kinit"
-    "|assword|impacket-|securestring|keyvault|vault |sqlplus|rclone | TRUE | FALSE |login"
+    "|assword|impacket-|securestring|keyvault|vault |sqlplus|rclone |lftp | TRUE | FALSE |login"
     .split("|")
 ).union(NAME_PARTS, BEFORE_PASSWORDS, _FIRST_WORDS)  # fmt: skip
 """Every text with a secret that no random token, no form, no URL and no login shows has one of these in a word, or two

@@ -39,6 +39,7 @@ _PROGRAMS = (
     ("openssl", "", rf"-(?:pass(?:in|out)? pass:|[kK][ \t]+){_VALUE}"),
     ("ssh-keygen", "", rf"-[NP]{_TO}{_VALUE}"),
     ("curl|http |https |smbclient|etcdctl", "", rf"(?:-[uUa]|--user|--proxy-user|--auth){_TO}?{_USER_PAIR}"),
+    ("lftp ", "", rf"-u{_TO}[^\s,]{{1,64}},{_VALUE}"),
     ("az |aws |akeyless |kubectl |oc |gh ", "keyvault|securestring|secretsmanager|e-secret|secret set|secret generic",
      rf"(?:--(?:(?:secret-)?value|secret-string|body|from-literal[= ][\"']?[\w.-]+(?==)){_TO}|-b{_TO}?){_VALUE}"),
     # a word in its place

@@ -137,8 +137,8 @@ def test_words_that_were_harmless_once_announce_a_secret_later() -> None:
     plain = "the password of the login is here / there, and the token has a key"
     for _ in range(2):
         assert redact(plain) == (plain, ())
-    assert redact("the new password heron7quaymist works") == (
-        "the new password [redacted:password] works",
+    assert redact("the new password is heron7quaymist") == (
+        "the new password is [redacted:password]",
         ("password",),
     )
     assert redact("ann / Fjord7&Anchor") == ("ann / [redacted:password]", ("password",))
