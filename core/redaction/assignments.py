@@ -93,8 +93,8 @@ def find_names(text: str, lower: str, signs: set[str]) -> tuple[list[Name], list
 
     At most 48 characters of a name on each side of a keyword are read. `signs`: the keywords in the text.
     """
-    assigned: dict[int, Name] = {}
-    others: set[Name] = set()
+    assigned: list[Name] = []
+    others: list[Name] = []
     families: dict[str, str] = {}
     done = 0
     keywords = sorted(signs.intersection(NAME_PARTS))
@@ -108,12 +108,9 @@ def find_names(text: str, lower: str, signs: set[str]) -> tuple[list[Name], list
         if text[start - 1 : start] == "\\" and text.startswith(("n--", "r--", "t--"), start):
             start += 1
         name = text[start:end]
-        kind = families.get(name)
-        if kind is None:
-            kind = families[name] = family(name.strip("-."))
-        before = text[start - 1 : start]
-        if before and before in " ?&:$\\":
-            kind = _family_in_context(text, start, end, kind)
+        if name not in families:
+            families[name] = family(name.strip("-."))
+        kind = _family_in_context(text, start, end, families[name])
         if not kind:
             continue
         sign = text[end : end + 48].lstrip(" \t\"'`\\]?")[:1]
@@ -122,26 +119,28 @@ def find_names(text: str, lower: str, signs: set[str]) -> tuple[list[Name], list
         is_element = sign == ">" and (text[start - 1 : start] == "<" or "=" in text[end : end + 6])
         is_assigning = sign in ("=", ":", ",", "|", ";") or text.startswith(("??", " ??"), end)
         if is_assigning or is_element or (is_flag and sign != "-"):
-            assigned[end] = (start, end, kind)
+            assigned.append((start, end, kind))
         if sign not in (":", "=") and not is_flag:
-            others.add((start, end, kind))
-    return sorted(assigned.values()), sorted(others)
+            others.append((start, end, kind))
+    return assigned, others
 
 
 def _family_in_context(text: str, start: int, end: int, kind: str) -> str:
     """The family of the name at start..end, whose own family is `kind`, considering the text before it."""
     name = text[start:end]
     before = text[start - 1] if start else ""
+    if before not in (" ", "?", "&", ":", "$", "\\"):
+        return kind
+    if before == "\\" and name[0] in "nrt" and not kind:  # a literal `\n` before the name
+        return family(name[1:].strip("-."))
     if before == " " and name.lower() in ("key", "token") and not (kind and text[end : end + 1] == "="):  # `API key`
         head = text[max(0, start - 24) : start].rstrip(" ")
         return family((head[len(head.rstrip(NAME_CHARS)) :] + "_" + name.lower()).strip("-."))
-    if before and before in "?&" and name.lower().endswith(("key", "sig", "signature", "auth", "appid")) and not kind:
+    if before in ("?", "&") and name.lower().endswith(("key", "sig", "signature", "auth", "appid")) and not kind:
         return "query"
     is_arn = before == ":" and "arn:" in text[max(0, start - 64) : start].split()[-1]
     if is_arn or (before == "$" and text[end : end + 1] == ":"):  # `$PWD:/srv`
         return ""
-    if before == "\\" and name[0] in "nrt" and not kind:  # a literal `\n` before the name
-        return family(name[1:].strip("-."))
     return kind
 
 
