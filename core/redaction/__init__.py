@@ -1,9 +1,15 @@
 """Takes secrets out of text before anything is stored, logged or sent.
 
-On the hot path: `Clues` is a cheap check for what announces a secret, and only if it finds something are the finders
-loaded: `tokens` (known by their form or their randomness), `assignments` (`NAME = VALUE`, and the judgement of names
-and values for all others), `prose` (sentences and logins), `structured` (fields, tables, manifests, JSON) and
-`commands`. Every step is linear in the text, and none raises on any str.
+`redact` → `clues.Clues`, a cheap check for what announces a secret → if there is any, the finders, loaded only then →
+their spans merged and replaced, until nothing is found:
+
+- `tokens`: what is known by its form or its randomness
+- `assignments`: `NAME = VALUE`; it also judges names and values for the others
+- `prose`: sentences and logins
+- `structured`: fields, tables, manifests, JSON
+- `commands`: what a command takes or prints
+
+Every step is linear in the text, and none raises on any str.
 """
 
 from __future__ import annotations
@@ -13,7 +19,7 @@ from core.redaction.clues import ENCODED, NAME_PARTS, Clues, may_hold_secret
 
 if TYPE_CHECKING:
     import re
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
 Span = tuple[int, int, str]
 """The start, end and kind of a secret."""
@@ -109,6 +115,17 @@ def compiled(pattern: str) -> re.Pattern[str]:
 
         known = _patterns[pattern] = re.compile(pattern)
     return known
+
+
+def places_of(text: str, parts: Iterable[str]) -> list[tuple[int, int]]:
+    """The start and end of each of the parts in the text, in order. Needs no `re`, which a hook would have to load."""
+    places: list[tuple[int, int]] = []
+    for part in parts:
+        at = text.find(part)
+        while at >= 0:
+            places.append((at, at + len(part)))
+            at = text.find(part, at + len(part))
+    return sorted(places)
 
 
 def find_secrets(text: str) -> list[Span]:

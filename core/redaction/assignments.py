@@ -6,7 +6,7 @@ Judges names and values for the other finders too. Each name costs a bounded loo
 from __future__ import annotations
 
 from core import TYPE_CHECKING
-from core.redaction import Span, compiled
+from core.redaction import Span, compiled, places_of
 from core.redaction.clues import FOREIGN, NAME_PARTS
 from core.redaction.tokens import DIGITS, SIGNS, is_made_up, is_placeholder, is_prose, is_strong, is_technical
 
@@ -97,9 +97,7 @@ def find_names(text: str, lower: str, signs: set[str]) -> tuple[list[Name], list
     others: list[Name] = []
     families: dict[str, str] = {}
     done = 0
-    keywords = sorted(signs.intersection(NAME_PARTS))
-    for match in compiled("|".join(keywords)).finditer(lower) if keywords else ():
-        at, end = match.span()
+    for at, end in places_of(lower, signs.intersection(NAME_PARTS)):
         if at < done:
             continue  # within the name before it
         head, ahead = text[max(0, at - 48) : at], text[end : end + 48]

@@ -6,7 +6,7 @@ A name of a secret is followed word by word, a dozen words at most, so that the 
 from __future__ import annotations
 
 from core import TYPE_CHECKING
-from core.redaction import MARK, Span, compiled
+from core.redaction import MARK, Span, compiled, places_of
 from core.redaction.assignments import LOOSE, Name, each_once, is_described, label, value_below
 from core.redaction.clues import ANNOUNCING, FOREIGN, LOGINS
 from core.redaction.tokens import DIGITS, SIGNS, is_made_up, is_placeholder
@@ -39,8 +39,8 @@ def find_in_prose(text: str, lower: str, names: list[Name], clues: Clues) -> lis
     signs = (" it to ", "it's ", "it’s ", "one is ", "one was ")
     if any(map(lower.__contains__, signs)) and any(map(lower.__contains__, topics)):
         spans += _find_said_of_it(text, lower)
-    announcing = [*sorted(clues.signs.intersection(LOGINS)), " pass ", " pw ", " password "]
-    places = [match.start() for match in compiled("|".join(announcing)).finditer(lower)]
+    announcing = [*clues.signs.intersection(LOGINS), " pass ", " pw ", " password "]
+    places = [place for place, _ in places_of(lower, announcing)]
     if clues.logins:
         places += [match.start() for match in compiled(r"\S+").finditer(text) if match.group() in clues.logins]
     return spans + _find_logins(text, lower, sorted(places)) if places else spans
