@@ -297,9 +297,8 @@ def _results(payload: dict[str, Any]) -> list[Entry]:
         raw = as_object(parsed(f'{{"": {raw}}}')).get("", raw)
     parts = [part for part in as_objects(raw) if part.get("type") in TEXT_KINDS]
     texts = [raw] if isinstance(raw, str) else [as_text(part.get("text")) for part in parts]
-    if texts and texts[0].startswith(
-        ("Script completed\n", "Script failed\n", "Script terminated\n", "Script running with")
-    ):
+    begins = ("Script completed\n", "Script failed\n", "Script terminated\n", "Script running with")
+    if texts and texts[0].startswith(begins):
         from clients.codex_script import read_output
 
         result = result_entry(_call_id(payload), "", False, raw)

@@ -62,10 +62,8 @@ class OpenClaw(Pi):
 
     def wrote(self, line: dict[str, Any]) -> bool:
         """Whether a line is a header of OpenClaw, or has what it adds to pi's entries."""
-        return (line.get("type"), line.get("version")) == ("session", 4) or "__openclaw" in (
-            *line,
-            *as_object(line.get("message")),
-        )
+        is_header = (line.get("type"), line.get("version")) == ("session", 4)
+        return is_header or "__openclaw" in line or "__openclaw" in as_object(line.get("message"))
 
     def histories(self) -> list[tuple[str, str]]:
         """A database for each agent."""

@@ -43,7 +43,7 @@ class Ingested:
         self.bad_lines = 0  # that hold no JSON object, or nothing that is known of a form of ours
         self.claims: list[Claim] = []  # for `copies.settle`
         self.is_rewound = False  # the user went back to an earlier entry
-        self.entries: list[Entry] = []  # the last 400, for the feedback about memories
+        self.entries: list[Entry] = []  # the last 400 in a hook, for the feedback about memories
 
     def add(self, piece: Piece, added: int, updated: int, calls: int) -> None:
         """Count a piece and what `SessionArchive.store` returned for it."""
@@ -235,7 +235,8 @@ class _Reader:
             piece.forked_at = start.header.at or 0
         if self._admission is not None:
             self._admission.go_on_in(piece.carry.folder)
-        most = 1024 * 1024 if self.limits.deadline is None else PIECE_BYTES
+        piece.keeps_entries = self.limits.deadline is not None
+        most = PIECE_BYTES if piece.keeps_entries else 1024 * 1024
         lines = content.read_lines(self._source, start.offset, most)
         for number, (line, end) in enumerate(lines, 1):
             if piece.end > start.offset and self.limits.is_late():

@@ -51,6 +51,7 @@ class Piece:
         self._typed_ahead = TypedAhead(self.carry.queue, self.carry.handed)
         self.calls = SessionCalls(self.carry.work, archive.folder, is_copy=is_copy)
         self.copies: dict[str, Piece] = {}  # what a fork copied, by the session that said it
+        self.keeps_entries = False  # else their texts stay in memory
         self.entries: list[Entry] = []
         self._by_id: dict[str, Message] = {last.id: last} if (last := self.carry.last) else {}
         self.changed: dict[str, Message] = {}  # by id, the messages that are new or say more than before
@@ -110,7 +111,8 @@ class Piece:
         """Add the `number`th entry of a line."""
         if self.carry.kind == "subagent" and sessions.is_forgotten(self.archive.db, self.carry.parent):
             return
-        self.entries.append(entry)
+        if self.keeps_entries:
+            self.entries.append(entry)
         self.calls.project = self.archive.project_of(self.carry.folder)
         self.calls.add(entry, self.prompts)
         if entry.kind == "call" and self._node:

@@ -339,15 +339,13 @@ class Archiver:
             origin = Origin(writer, identifier, cwd, now=self._now, vectors=self._vectors, again=self._again)
             if sessions.is_forgotten(self.db, identifier):
                 return Ingested(reason=FORGOTTEN)
-            ingested = ingest.ingest_file(self.db, file.path, origin)
+            return ingest.ingest_file(self.db, file.path, origin)
         except (OSError, ValueError) as error:
             return Ingested(reason=ingest.reason_of(error))
         except Failure as failure:
             if failure.code != "TRANSCRIPT_UNREADABLE":
                 raise
             return Ingested(reason=failure.message.removeprefix(f"{file.path}: "))
-        ingested.entries = []  # they would be sent from process to process
-        return ingested
 
     def name_sessions(self) -> None:
         """Give sessions the titles that their client keeps in a file of their own."""
