@@ -81,7 +81,7 @@ class Checked:
         is_twice, other = False, settings.path(project=not self._project)
         with suppress(Failure):
             is_twice = other != self._path and bool(plan.installed_in(settings, other))
-        if not installed:
+        if not installed or not self.facts["installed"]:  # a hook that the user edited stays after an uninstall
             if plan.receipt_of(self._path) or self.facts["installed"]:
                 message = f"joelclaw was installed in {self._path} but its hooks are gone"
                 yield error("HOOKS_REMOVED", name, message, self._install)

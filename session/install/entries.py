@@ -23,6 +23,8 @@ PLUGIN_PLACE = ("plugins", "entries", own_command.NAME)  # in the settings of Op
 SKILL = "skills/joelclaw/SKILL.md"  # below a client's folder: a short instruction that its model may read
 EXTENSION_LINE = re.compile(r"^const JOELCLAW = .*$", re.MULTILINE)
 
+_CALL = re.compile(rf"\b{own_command.NAME}[\"']?\s+hook\s")  # of a hook
+
 
 class Entry(NamedTuple):
     """A hook of ours: its event ("" for an extension), the joelclaw that it calls, and if the user edited the call."""
@@ -79,20 +81,21 @@ def entry_of(hook: object, agent: str, event: str = "") -> Entry | None:
     A command with anything else in it (a variable, a wrapper, another command) is one of ours that the user edited.
     """
     command = hook.get("command") if isinstance(hook, dict) else None
-    line = command if isinstance(command, str) else ""
-    words = _words(line)
+    words = _words(command) if isinstance(command, str) else []
     for at, word in enumerate(words[:-2]):
         if words[at + 1 : at + 3] == ["hook", agent] and os.path.basename(word) == own_command.NAME:
             rest = {*words[:at], *words[at + 3 :]}
-            if _with_path(line, word, agent, "") != line:  # so that it can be replaced
-                return Entry(event, word, not rest <= {"2", ">", "/dev/null", ">&", "1", "||", ":", "true"})
+            is_edited = not rest <= {"2", ">", "/dev/null", ">&", "1", "||", ":", "true"}
+            return Entry(event, os.path.expanduser(os.path.expandvars(word)), is_edited)
     return None
 
 
-def _with_path(line: str, old: str, agent: str, new: str) -> str:
-    """A command line with another path of joelclaw in its calls of `joelclaw hook AGENT`."""
-    call = rf"(?<![\w./~-]){re.escape(shlex.quote(old))}(?=\s+hook\s+{agent}\b)"
-    return re.sub(call, lambda _: shlex.quote(new), line)
+def _with_path(line: str, agent: str, old: str, new: str) -> str:
+    """A command line with another path in its call of `joelclaw hook AGENT`, if it still calls joelclaw then."""
+    call = rf"(?<![\w./~-])(?:{re.escape(shlex.quote(old))}|\"{re.escape(old)}\")(?=\s+hook\s+{agent}\b)"
+    changed = re.sub(call, lambda _: shlex.quote(new), line)
+    entry = entry_of({"command": changed}, agent)
+    return changed if entry is not None and entry.executable == new else line
 
 
 def _words(command: str) -> list[str]:
@@ -103,7 +106,7 @@ def _words(command: str) -> list[str]:
         words = list(lexer)
     except ValueError:
         return []
-    return [part for word in words for part in (_words(word) if f"{own_command.NAME} hook " in word else [word])]
+    return [part for word in words for part in (_words(word) if _CALL.search(word) else [word])]
 
 
 def installed_entries(value: Any, client: Settings) -> list[Entry]:
@@ -226,9 +229,8 @@ class Entries:
                 for hook, entry in found:
                     if entry is not None and entry.is_edited:
                         has_edited = True
-                        hook["command"] = _with_path(
-                            hook["command"], entry.executable, name, command or entry.executable
-                        )
+                        if command and os.path.isabs(entry.executable):  # a bare name may belong to `uv run`
+                            hook["command"] = _with_path(hook["command"], name, entry.executable, command)
                 others = [hook for hook, entry in found if entry is None or entry.is_edited]
                 if len(others) == len(found):
                     kept.append(group)

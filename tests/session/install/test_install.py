@@ -215,7 +215,8 @@ def test_an_older_entry_is_updated(install: Install, user: Path) -> None:
 @pytest.mark.parametrize("edited", [
     "JOELCLAW_HOME=/m {} hook claude 2>/dev/null || :", "timeout 4 {} hook claude", "notify&&{} hook claude || true",
     "sh -c '{} hook claude' 2>/dev/null", "cd /old/bin/joelclaw-logs; {} hook claude",
-    "{} hook claude Stop --verbose 2>/dev/null || :",
+    "{} hook claude Stop --verbose 2>/dev/null || :", "uv run joelclaw hook claude",
+    "sh -c '\"$PLACE/joelclaw\" hook claude'", 'JOELCLAW_HOME=/m "$HOME/joelclaw" hook claude',
 ])  # fmt: skip
 def test_an_edited_command_stays_the_only_hook_of_its_event(
     run: Run, install: Install, user: Path, project: Path, edited: str
@@ -235,6 +236,22 @@ def test_an_edited_command_stays_the_only_hook_of_its_event(
     assert hooks_in(path) == {"Stop": [{"hooks": [{**settings["hooks"]["Stop"][0]["hooks"][0],
                                                    "command": edited.format(JOELCLAW)}]}]}  # fmt: skip
     assert any("were edited" in note for note in row["notes"])
+    run("doctor", "--fix", env=environment(user), cwd=project)
+    assert [*hooks_in(path)] == ["Stop"]
+
+
+@pytest.mark.parametrize("form", ['"{}" hook claude', "~{} hook claude || true", '"$HOME{}" hook "claude" 2>/dev/null'])
+def test_a_path_that_is_written_otherwise_is_ours(install: Install, user: Path, form: str) -> None:
+    path = user / FILES["claude"]
+    install("claude")
+    before = path.read_bytes()
+    settings = json.loads(before)
+    settings["hooks"]["Stop"][0]["hooks"][0]["command"] = form.format(
+        "/my bin/joelclaw" if '"' in form else "/joelclaw"
+    )
+    path.write_text(json.dumps(settings, indent=2))
+    install("claude")
+    assert json.loads(path.read_bytes()) == json.loads(before)
 
 
 REFUSED = {
