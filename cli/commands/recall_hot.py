@@ -72,10 +72,13 @@ def _save_last(result: dict[str, Any]) -> None:
         "at": clock.now_ms(), "folder": redact(files.current_folder())[0], "query": log.query_excerpt(result["query"]),
         "hits": [found["id"] for found in result["hits"]],
     }  # fmt: skip
+    path = _last_recall_file()
     try:
+        if os.path.islink(path):
+            os.unlink(path)
         # in place: on ext4, a file that replaces another by its name is written to the disk at once
-        with open(files.open_anew(_last_recall_file(), os.O_WRONLY), "wb", buffering=0) as file:
-            file.write(json_text.dumps(last).encode())
+        with open(files.open_anew(path, os.O_WRONLY), "wb", buffering=0) as file:
+            file.write(json_text.dumps(last).encode() + b"\n")  # behind it, another recall may leave a longer rest
             file.truncate()
     except OSError:  # the recall is answered all the same
         pass
@@ -84,7 +87,7 @@ def _save_last(result: dict[str, Any]) -> None:
 def last_recall() -> dict[str, Any]:
     """The last recall: `at` (ms, 0 if there is none), `folder`, `query` and `hits` (ids)."""
     try:
-        last = json_text.loads(files.read_file(_last_recall_file()))
+        last = json_text.loads(files.read_file(_last_recall_file()).partition(b"\n")[0])
         return {name: last[name] for name in ("at", "folder", "query", "hits")}
     except (OSError, json_text.InvalidJSON, KeyError, TypeError):  # none yet, or damaged
         return {"at": 0, "folder": "", "query": "", "hits": []}

@@ -89,6 +89,19 @@ def test_a_recall_without_hits_leaves_no_number_of_an_earlier_one(talked: Path, 
     assert "zqNoSuchName" in attempt(talked, "show", "1", "--raw", env=NOW).err
 
 
+def test_numbers_are_not_written_where_a_link_leads_and_bear_the_rest_of_a_longer_list(
+    talked: Path, tmp_path: Path
+) -> None:
+    (talked / "cache").mkdir(exist_ok=True)
+    last, other = talked / "cache/last-recalls.json", tmp_path / "other"
+    other.write_text("kept")
+    last.symlink_to(other)
+    attempt(talked, "recall", "gauge", env=NOW)
+    assert other.read_text() == "kept"
+    last.write_text(f'{last.read_text()}"end of a longer list"]}}\n')  # as two recalls at once may leave it
+    assert attempt(talked, "show", "1", env=NOW).code == 0
+
+
 @pytest.mark.parametrize("content", ["", "[]", "[{}]", "{}", "\x00"])
 def test_damaged_numbers_count_as_none(talked: Path, content: str) -> None:
     attempt(talked, "recall", "gauge", env=NOW)
