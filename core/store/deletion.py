@@ -137,6 +137,7 @@ def erase(db: apsw.Connection, criteria: Criteria, *, at: int, embed: Callable[[
     """Purge the rows in a transaction, which notes that the file must be wiped (`store_file.wipe`)."""
     db.execute("PRAGMA secure_delete = ON").fetchall()
     signatures = sqlite.load_vectors(db) and documents.has_signatures(db)
+    documents.renew_due_segments(db)  # else the index may still hold what a hook has moved to another session
     with sqlite.transaction(db):
         selection = select(db, criteria)
         found = selection.rows

@@ -20,7 +20,7 @@ import clients
 from clients import content
 from clients.entries import Entry
 from core import TYPE_CHECKING, words
-from core.store import branches, calls, documents, sessions, sources, sqlite
+from core.store import calls, documents, sessions, sources, sqlite
 from memory.archive import Claim, Start
 from recall.vectors import document_vector
 
@@ -121,9 +121,6 @@ def settle(db: apsw.Connection, claims: Sequence[Claim], *, vectors: bool, is_li
                     again.add(owner)
             for session in group - {owner}:
                 _note_copies(db, session, owner)
-            for session in group:
-                documents.renew_segments(db, session)
-                branches.mark_abandoned(db, session)
         for session in again:
             sessions.read_again(db, session)
     return sorted(again)
@@ -201,7 +198,6 @@ def _leave_opening(db: apsw.Connection, session: str, *, signatures: bool) -> st
                 documents.remove(db, episode["rowid"], signatures=signatures)
             sessions.leave_prompts(db, copy, sum(not _is_answer(episode) for episode in openings[copy][:count]))
             _note_copies(db, copy, owner)
-            documents.renew_segments(db, copy)
         return copy
     return ""
 

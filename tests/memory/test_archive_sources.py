@@ -1,5 +1,6 @@
 """`joelclaw memory archive` reads whatever a client keeps its sessions in, and says what it cannot read."""
 
+import itertools
 import json
 import os
 import sqlite3
@@ -125,9 +126,9 @@ class OpenCode:
         columns = "id, parent_id, directory, title, time_created, time_updated"
         self.db.execute(f"INSERT INTO session ({columns}) VALUES (?, ?, ?, ?, 1, 1)", (name, parent, folder, name))
 
-    def message(self, session: str, role: str, *parts: Any, **info: Any) -> str:
+    def message(self, session: str, role: str, *parts: Any, at: int = 0, **info: Any) -> str:
         self.count += 1
-        name, at = f"msg_{session}_{self.count:04}", 1_789_900_000_000 + self.count
+        name, at = f"msg_{session}_{self.count:04}", 1_789_900_000_000 + (at or self.count)
         data = {"role": role, "time": {"created": at, "completed": at}, "path": {"cwd": "/w/q"}, **info}
         self.db.execute("INSERT INTO message VALUES (?, ?, ?, ?, ?)", (name, session, at, at, json.dumps(data)))
         for number, part in enumerate(parts):
@@ -203,6 +204,28 @@ def test_a_message_of_opencode_grows_and_its_calls_are_kept_once(run: Run, openc
     payload = {"session_id": "ses_a", "cwd": "/w/q", "entries": items}
     run("hook", "opencode", "turn_end", stdin=json.dumps(payload))
     assert run("memory", "export", "--collection", "episodes").out.count("assistant: The gauge") == 1
+
+
+@pytest.mark.parametrize("order", [*itertools.permutations(range(3))])
+def test_forks_of_opencode_give_new_ids_to_what_they_copy(run: Run, tmp_path: Path, order: tuple[int, ...]) -> None:
+    names, own_at = ("ses_a", "ses_b", "ses_c"), (30, 10, 20)  # the first goes on after its forks
+    databases = []
+    for number, name in enumerate(names):  # each in a database of its own, to choose the order
+        database = OpenCode(tmp_path / name / "opencode.db")
+        database.session(name, "/w/q")
+        database.message(name, "user", "where is the kestrel buffer?", at=1)
+        database.message(name, "assistant", "In close_quarter().", at=2)
+        if name == "ses_c":  # a fork of the second
+            database.message(name, "user", "try way 1", at=own_at[1])
+        database.message(name, "user", f"try way {number}", at=own_at[number])
+        databases.append(database)
+    for number in order:
+        archive(run, str(databases[number].path))
+    exported = map(json.loads, run("memory", "export", "--collection", "episodes").out.splitlines())
+    assert sorted((row["session"], row["text"]) for row in exported if "title: " not in row["text"]) == [
+        ("ses_a", "assistant: In close_quarter()."), ("ses_a", "user: try way 0"),
+        ("ses_a", "user: where is the kestrel buffer?"), ("ses_b", "user: try way 1"), ("ses_c", "user: try way 2"),
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("content", [b"SQLite format 3\0 and then nothing of use", b"", None])

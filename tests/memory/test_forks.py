@@ -171,6 +171,27 @@ def test_words_of_a_parent_whose_transcript_is_gone_are_archived_from_the_fork(r
     assert {session: len(texts) for session, texts in turns(run).items()} == {PARENT: 2, CHILD: 2}
 
 
+def test_a_fork_of_a_fork_whose_transcript_is_gone_takes_nothing_of_their_parent(run: Run, tmp_path: Path) -> None:
+    parent = spoken(tmp_path, "kestrel")
+    child = fork(parent, CHILD)
+    grandchild = fork(child, GRANDCHILD)  # its lines all name the child
+    parent.count += 500
+    parent.user("what about the curlew?")
+    child.path.unlink()
+    archive(run, parent, grandchild)
+    assert {session: len(texts) for session, texts in turns(run).items()} == {PARENT: 3, CHILD: 2, GRANDCHILD: 2}
+
+
+@pytest.mark.parametrize("order", ["parent first", "fork first"])
+def test_a_note_that_an_unmarked_fork_copied_stays_with_the_parent(run: Run, tmp_path: Path, order: str) -> None:
+    parent = spoken(tmp_path, "kestrel")
+    parent.user('<teammate-message teammate_id="b">the plover list is empty</teammate-message>')
+    parent.user("good")
+    child = fork(parent, CHILD, marked=False)  # gives the note another id
+    archive(run, *((parent, child) if order == "parent first" else (child, parent)))
+    assert {session: len(texts) for session, texts in turns(run).items()} == {PARENT: 4, CHILD: 2}
+
+
 @pytest.mark.parametrize("goes_on", [False, True])
 def test_a_session_that_was_emptied_is_read_again_with_the_next_archive(
     run: Run, tmp_path: Path, home: Path, goes_on: bool
@@ -204,6 +225,25 @@ def test_a_fork_of_pi(run: Run, tmp_path: Path) -> None:
     for path in (child.path, parent.path):
         run("memory", "archive", str(path))
     assert {session: len(texts) for session, texts in turns(run).items()} == {"s-1": 1, "second": 1}
+
+
+def test_a_purge_also_finds_what_a_hook_has_moved_to_the_parent(run: Run, tmp_path: Path, home: Path) -> None:
+    parent = PiSession(tmp_path / "2026-09-20T10-00-00-000Z_s-1.jsonl")
+    parent.user("where is the kestrel buffer emptied?")
+    child = PiSession(tmp_path / "2026-09-20T11-00-00-000Z_second.jsonl")
+    head, copied = parent.path.read_text().splitlines()
+    header = {**json.loads(head), "id": "second", "parentSession": str(parent.path)}
+    child.path.write_text(f"{json.dumps(header)}\n{copied}\n")
+    child.ids = [*parent.ids]
+    child.user("try the gannet list")
+    for session, talk in (("second", child), ("s-1", parent)):
+        event = {"session_id": session, "cwd": "/w", "transcript_path": str(talk.path)}
+        run("hook", "pi", "--event", "session_end", stdin=json.dumps(event))
+    assert turns(run) == {
+        "second": ["user: try the gannet list"], "s-1": ["user: where is the kestrel buffer emptied?"],
+    }  # fmt: skip
+    run("memory", "purge", "--match", "kestrel", "--yes")
+    assert b"kestrel" not in b"".join(path.read_bytes() for path in home.glob("store.db*"))
 
 
 @pytest.mark.parametrize("gone", [None, 0, 1])
