@@ -177,8 +177,9 @@ def load() -> Config:
             scopes[key] = value
         else:
             os.environ.setdefault(key, value)
+    given_names = {*os.environ}  # asking `os.environ` for a variable that is not set takes 1 µs
     for name in (*FORMER_NAMES, *SETTINGS):
-        if given := os.environ.get(variable(name)):
+        if variable(name) in given_names and (given := os.environ[variable(name)]):
             current = FORMER_NAMES.get(name, name)
             values[current] = SETTINGS[current].parse(name, given, ENVIRONMENT)
     return Config(values, scopes, tuple(unknown))

@@ -321,8 +321,7 @@ class SessionStore:
         """The store to read from, None if there is none yet."""
         from core.store import sqlite
 
-        if self.db is None:
-            self.db = sqlite.open_reading()
+        self.db = self.db or sqlite.open_reading()
         return self.db
 
     @property
@@ -407,9 +406,9 @@ class SessionStore:
 
     def has_memory_naming(self, names: Sequence[str]) -> bool:
         """Whether a written memory contains one of these names: a cheap check before a recall."""
-        from core.store import documents
+        from core.store import sqlite
 
-        return bool(names) and self.read("recall", lambda db: documents.has_phrase(db, names), False)
+        return bool(names) and self.read("recall", lambda db: sqlite.has_phrase(db, names), False)
 
 
 class fault_boundary:  # noqa: N801  # reads as the statement it is

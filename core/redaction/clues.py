@@ -7,8 +7,6 @@ look for in a few words.
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 MIN_TOKEN = 24  # characters below which no bare token is judged: more are hashes and identifiers than secrets
 _MIN_FORMED = 15  # characters of the shortest token that a provider's form shows
 _MAX_WORDS = 100_000  # that are remembered
@@ -204,10 +202,10 @@ def _are_among_plain(lower: str, anchors: set[str]) -> bool:
     """Whether each line with an anchor is a sentence of plain words, and no setting of a netrc."""
     if not _PLAIN.issuperset("".join(anchors)):
         return False
-    lines = [*lower.split("\n"), ""]
+    lines = lower.split("\n")
     return all(
         _PLAIN.issuperset(line + below) and len(line.split()) > 2 and " login " not in f" {line}"
-        for line, below in pairwise(lines)
+        for line, below in zip(lines, [*lines[1:], ""], strict=True)
         if any(map(f" {line} ".__contains__, anchors))
     )
 

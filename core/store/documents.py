@@ -7,7 +7,7 @@ has the table of vector signatures.
 from __future__ import annotations
 
 from core import TYPE_CHECKING, json_text, words
-from core.store.sqlite import ALL, COLLECTION_SHIFT, NAME_OF, fetch, fetch_one, marks, quoted, row_range, transaction
+from core.store.sqlite import ALL, COLLECTION_SHIFT, NAME_OF, fetch, fetch_one, marks, row_range, transaction
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -202,15 +202,6 @@ def projects(db: apsw.Connection) -> list[str]:
     """The names of projects that memories have, also forgotten ones."""
     rows = db.execute("SELECT DISTINCT project FROM tally WHERE documents > 0 AND project <> '' ORDER BY 1")
     return [str(name) for (name,) in rows]
-
-
-def has_phrase(db: apsw.Connection, phrases: Sequence[str]) -> bool:
-    """Whether a memory other than an episode holds the words of one of these phrases, in their order."""
-    match = " OR ".join(map(quoted, phrases))
-    # two ranges, so that the index skips the episodes; with NOT BETWEEN it reads each of them
-    exists = "EXISTS (SELECT 1 FROM lexicon WHERE lexicon MATCH ?1 AND rowid {})"
-    query = f"SELECT {exists.format('< ?2')} OR {exists.format('> ?3')}"
-    return bool(db.execute(query, (f"{{text}} : ({match})", *row_range("episodes"))).get)
 
 
 def changed_since(db: apsw.Connection, identifiers: Sequence[str], since: int) -> set[str]:

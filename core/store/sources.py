@@ -182,11 +182,14 @@ def kind_of(path: str) -> str:
 
 
 def _kind_of_file(descriptor: int) -> str:
-    head = os.pread(descriptor, MAX_HEAD_BYTES, 0)
+    head = os.pread(descriptor, 4096, 0)
     if head.startswith(b"SQLite format 3\0"):
         return "database"
     if head.startswith(b"\x28\xb5\x2f\xfd"):
         return "compressed"
+    if b"}\n{" in head:  # lines of objects
+        return ""
+    head = os.pread(descriptor, MAX_HEAD_BYTES, 0)
     return "document" if b'"messages"' in head and _is_document(head.decode("utf-8", "replace")) else ""
 
 

@@ -116,8 +116,7 @@ def replaces_lost_store(db: apsw.Connection) -> bool:
 
 def note_archived_again() -> None:
     """The transcripts that remain of a lost store's sessions are archived: it is not reported any more."""
-    db = open_writing(busy_ms=1000, durable=False)
-    db.execute("DELETE FROM upkeep WHERE name = 'lost'")
+    open_writing(busy_ms=1000, durable=False).execute("DELETE FROM upkeep WHERE name = 'lost'")
 
 
 def open_unchanged(where: str) -> apsw.Connection:
@@ -385,6 +384,15 @@ def marks(values: Sized) -> str:
 def quoted(term: str) -> str:
     """A word or phrase as FTS5 reads it: none of its characters is an operator."""
     return '"' + term.replace('"', " ").replace("\0", " ") + '"'
+
+
+def has_phrase(db: apsw.Connection, phrases: Sequence[str]) -> bool:
+    """Whether a memory other than an episode holds the words of one of these phrases, in their order."""
+    match = " OR ".join(map(quoted, phrases))
+    # two ranges, so that the index skips the episodes; with NOT BETWEEN it reads each of them
+    exists = "EXISTS (SELECT 1 FROM lexicon WHERE lexicon MATCH ?1 AND rowid {})"
+    query = f"SELECT {exists.format('< ?2')} OR {exists.format('> ?3')}"
+    return bool(db.execute(query, (f"{{text}} : ({match})", *row_range("episodes"))).get)
 
 
 def small_idf(count: int, size: int) -> float:
