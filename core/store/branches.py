@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from core import TYPE_CHECKING, json_text, words
 from core.store import calls, documents, sessions
-from core.store.sqlite import ALL, LISTED, row_range
+from core.store.sqlite import ALL, LISTED, LIVE_CALL, row_range
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -159,7 +159,7 @@ class Part:
 
 def lineage(db: apsw.Connection, session: str) -> list[Part]:
     """A session and, before it, the parents of this fork, each up to the fork; the oldest first."""
-    parts = [Part(session, calls.LIVE, sessions.LIVE_EPISODE)]
+    parts = [Part(session, LIVE_CALL, sessions.LIVE_EPISODE)]
     until = ALL
     while fork := sessions.fork_of(db, parts[0].session):
         parent, until = fork[0], min(until, fork[1])

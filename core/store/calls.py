@@ -9,7 +9,7 @@ from __future__ import annotations
 from math import exp
 
 from core import TYPE_CHECKING, json_text, words
-from core.store.sqlite import LISTED, SMALL_INDEX, fetch_dicts, marks, quoted, small_idf
+from core.store.sqlite import LISTED, LIVE_CALL, SMALL_INDEX, fetch_dicts, marks, quoted, small_idf
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -23,7 +23,6 @@ FORGOTTEN = "forgotten"  # the outcome of a call that was forgotten
 EMPTIED = "tool = '', file = '', command = '', error = '', passage = '', outcome = ?"
 MOST_SCORED = 5_000  # matches of a frequent word that get a BM25: the newest
 ONLY_OF_CALL = {"name": "first = ?2 AND last = ?2"}  # by table, which rows of a session only the call ?2 has
-LIVE = "abandoned = 0"  # not from before the user went back: see `core.store.branches`
 OWN_COLUMNS = "session_id AS session, number, key, prompt, at, tool, file, command, outcome, error, passage, abandoned"
 COLUMNS = f"{OWN_COLUMNS}, call.project"
 _NAMES = "SELECT name, first, last, calls, weight, place, written FROM name"
@@ -95,7 +94,7 @@ def drop_copies(db: apsw.Connection, session: str, owner: str) -> None:
 
 
 def of_session(
-    db: apsw.Connection, session: str, *, last: int = 1000, passages: bool = False, live: str = LIVE
+    db: apsw.Connection, session: str, *, last: int = 1000, passages: bool = False, live: str = LIVE_CALL
 ) -> list[Call]:
     """The last calls of a session, oldest first, of those that `live` admits: a condition in SQL.
 
@@ -121,7 +120,7 @@ def by_number(db: apsw.Connection, session: str, number: int) -> FoundCall | Non
 
 def files_read(db: apsw.Connection, session: str, most: int) -> list[str]:
     """The files that a session's tools read last, the newest first."""
-    where = f"session_id = ? AND {LIVE} AND file <> '' AND lower(tool) LIKE 'read%'"
+    where = f"session_id = ? AND {LIVE_CALL} AND file <> '' AND lower(tool) LIKE 'read%'"
     where += " AND outcome NOT IN ('failed', 'forgotten')"
     rows = db.execute(f"SELECT file FROM call WHERE {where} GROUP BY file ORDER BY max(number) DESC", (session,))
     return [str(file) for (file,) in rows][:most]
@@ -129,19 +128,16 @@ def files_read(db: apsw.Connection, session: str, most: int) -> list[str]:
 
 def times(db: apsw.Connection, session: str) -> list[tuple[int, int, bool]]:
     """For each call of a session, in order: its time (ms, 0 if unknown), its prompt, whether it failed."""
-    query = (
-        f"SELECT coalesce(at, 0), prompt, outcome = 'failed' FROM call WHERE session_id = ? AND {LIVE} ORDER BY number"
-    )
-    return [(int(at), int(prompt), bool(failed)) for at, prompt, failed in db.execute(query, (session,))]
+    query = f"SELECT coalesce(at, 0), prompt, outcome = 'failed' FROM call WHERE session_id = ? AND {LIVE_CALL}"
+    rows = db.execute(f"{query} ORDER BY number", (session,))
+    return [(int(at), int(prompt), bool(failed)) for at, prompt, failed in rows]
 
 
 def successful_after(db: apsw.Connection, call: FoundCall, most: int) -> list[tuple[int, str]]:
     """Number and command of the successful commands among the next `most` calls of the same session."""
-    where = (
-        f"session_id = ? AND number > ? AND number <= ? AND outcome = 'ok' AND command <> '' AND {LIVE} ORDER BY number"
-    )
+    where = f"session_id = ? AND number > ? AND number <= ? AND outcome = 'ok' AND command <> '' AND {LIVE_CALL}"
     parameters = (call["session"], call["number"], call["number"] + most)
-    return list(db.execute(f"SELECT number, command FROM call WHERE {where}", parameters))
+    return list(db.execute(f"SELECT number, command FROM call WHERE {where} ORDER BY number", parameters))
 
 
 def latest_commands(db: apsw.Connection, prefixes: Sequence[str], most: int) -> list[tuple[str, int]]:
@@ -198,7 +194,7 @@ def fading(calls_ago: int) -> float:
     return exp(-calls_ago / 40)
 
 
-def names(db: apsw.Connection, session: str, *, every: bool = False, live: str = LIVE) -> list[Name]:
+def names(db: apsw.Connection, session: str, *, every: bool = False, live: str = LIVE_CALL) -> list[Name]:
     """The identifiers and file names in the last 400 calls of a session, or in `every` call, in no order."""
     sql = (
         f"{_NAMES} WHERE session_id = ?1 AND weight > 0"
@@ -224,7 +220,7 @@ def save_names(db: apsw.Connection, session: str, given: Iterable[Name]) -> None
 
 
 def places(
-    db: apsw.Connection, session: str, *, names: Sequence[str] = (), files: Sequence[str] = (), live: str = LIVE
+    db: apsw.Connection, session: str, *, names: Sequence[str] = (), files: Sequence[str] = (), live: str = LIVE_CALL
 ) -> list[Place]:
     """A session's places, only of these names or in these files if any are given, in no order."""
     where = f"session_id = ?1 AND number NOT IN {_without(live)}"
@@ -247,7 +243,7 @@ def paths(db: apsw.Connection, session: str) -> list[str]:
     return [str(path) for (path,) in db.execute("SELECT path FROM place_file WHERE session_id = ?", (session,))]
 
 
-def edits(db: apsw.Connection, session: str, *, live: str = LIVE) -> list[Edit]:
+def edits(db: apsw.Connection, session: str, *, live: str = LIVE_CALL) -> list[Edit]:
     """A session's edits, oldest first."""
     sql = "SELECT number, path AS file, first, last, hunk FROM edit JOIN place_file ON place_file.id = file_id"
     where = f"session_id = ?1 AND number NOT IN {_without(live)}"
@@ -259,7 +255,7 @@ def first_with(db: apsw.Connection, names: Sequence[str], among: Sequence[str]) 
     rows = db.execute(
         "WITH own AS MATERIALIZED (SELECT DISTINCT session_id FROM place JOIN place_file ON place_file.id = file_id"
         f" WHERE name IN {LISTED} AND NOT EXISTS (SELECT 1 FROM call"
-        f" WHERE call.session_id = place_file.session_id AND call.number = place.number AND NOT {LIVE}))"
+        f" WHERE call.session_id = place_file.session_id AND call.number = place.number AND NOT {LIVE_CALL}))"
         " SELECT value FROM json_each(?) WHERE value IN own LIMIT 1",
         (json_text.dumps(list(names)), json_text.dumps(list(among))),
     )

@@ -8,8 +8,7 @@ from __future__ import annotations
 from core import TYPE_CHECKING, json_text, words
 from core.errors import Failure
 from core.project import own_names
-from core.store import calls
-from core.store.sqlite import ALL, fetch, fetch_dicts, fetch_one, marks, row_range
+from core.store.sqlite import ALL, LIVE_CALL, fetch, fetch_dicts, fetch_one, marks, row_range
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 
 TITLE = "title"  # the speaker of an episode that names its session
 SUBAGENTS = "SELECT id FROM session WHERE parent = ? AND parent <> '' AND kind IN ('subagent', 'review')"
-LIVE_EPISODE = """instr(tags, '"abandoned"') = 0"""  # as `calls.LIVE`: not abandoned
+LIVE_EPISODE = """instr(tags, '"abandoned"') = 0"""  # as `LIVE_CALL`: not abandoned
 FORGOTTEN = -1  # instead of `updated_at`: the session stays known, so that its transcript is not archived again
 STARTED = ("subagent", "review")  # kinds of sessions that another session began
 PURGED_PLAN = '[["purged"]]'  # so that reading the transcript again does not bring the plan back
@@ -285,7 +284,7 @@ def episode_times(db: apsw.Connection, session: str) -> tuple[int, int, int]:
     return count, first, last
 
 
-def compactions(db: apsw.Connection, session: str, live: str = calls.LIVE) -> list[dict[str, Any]]:
+def compactions(db: apsw.Connection, session: str, live: str = LIVE_CALL) -> list[dict[str, Any]]:
     """The compactions of a session (`call`, `at`, `summary`), oldest first."""
     # by time first: calls are numbered in the order of storing, and a hook may store the newest before the others
     abandoned = f"SELECT number FROM call WHERE session_id = ?1 AND NOT {live}"

@@ -58,6 +58,7 @@ ALL = 1 << 62  # above every row number and time
 LISTED = "(SELECT value FROM json_each(?))"  # a single parameter for any number of values
 SMALL_INDEX = 64  # in fewer rows, FTS5's idf is 0 for a word that half of them have: BM25 says little
 BY_HAND = "written by hand"  # the reason why the write gate allowed a text that its rules did not allow
+LIVE_CALL = "abandoned = 0"  # not from before the user went back: see `core.store.branches`
 
 
 def path() -> str:

@@ -104,13 +104,13 @@ def lines_left(db: apsw.Connection, sessions: Sequence[ArchivedSession], folder:
 
     The lines are the last request, and the work of the latest session that worked in `folder` if it is still open.
     """
-    from core.store.branches import History
-
     lines: list[str] = []
     worked = [session for session in sessions if session["calls"]]  # the latest may only have talked
     for session in {session["id"]: session for session in (*sessions[:1], *worked[:1])}.values():
         if now - session["updated_at"] >= STALE_MS:
             continue
+        from core.store.branches import History
+
         history = History(db, session["id"])
         calls = history.calls(200)
         if session in sessions[:1]:
