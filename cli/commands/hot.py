@@ -66,7 +66,8 @@ def _whole_id(db: apsw.Connection, given: str) -> str:
     from core.store import sessions
 
     is_of_uuid = len(given) >= 8 and not given.strip("0123456789abcdef-")  # listings show the first eight digits
-    return (is_of_uuid and sessions.whole_id(db, given)) or given
+    found = sessions.whole_id(db, given) if is_of_uuid else ""
+    return found if len(found) == 36 else given  # another form of id may only begin alike: 2026-11-2, 2026-11-29
 
 
 def _project(db: apsw.Connection, session: str) -> str:

@@ -117,7 +117,12 @@ def test_a_forgotten_session_is_found_nowhere_and_comes_back_whole(
 
 
 @pytest.mark.usefixtures("transcript")
-def test_a_memory_written_for_the_beginning_of_its_id_belongs_to_it(run: Run) -> None:
+def test_a_memory_written_for_the_beginning_of_its_id_belongs_to_it(run: Run, home: Path) -> None:
+    columns = "client, project, folder, updated_at, prompts, calls, plan, parent, kind"
+    apsw.Connection(str(home / "store.db")).execute(
+        f"INSERT INTO session (id, {columns}) SELECT '20261129-10', {columns} FROM session LIMIT 1"
+    )
+    assert run("memory", "write", "the tern pump is blue", "--session", "20261129-1").result["session"] == "20261129-1"
     assert run("memory", "write", "the merlin pump is green", "--session", SESSION[:8]).result["session"] == SESSION
     assert run("memory", "write", "the osprey pump is red", "--session", "build-77").result["session"] == "build-77"
     assert run("memory", "forget", "--session", SESSION[:8]).result["toolCalls"] == 3
