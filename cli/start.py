@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import NoReturn
 
-# These commands start no background job: they send events themselves, or only report.
+# These commands start no background job: they do its work themselves, only report, change only a client's settings, or
+# run for long.
 _WITHOUT_JOBS = ("background", "otel export", "store ", "status", "doctor", "install", "uninstall", "idle run",
                  "completion", "mcp")  # fmt: skip
 

@@ -18,7 +18,7 @@ NAMES = {
 }  # fmt: skip
 """The name of each client with hooks of ours, which is its module's, and its class."""
 READ_ONLY = {"generic": "Generic"}
-"""The same of clients whose sessions we only read."""
+"""The same of clients that have no hooks of ours: their users call `joelclaw hook generic`, or archive."""
 _UNKNOWN = Client()
 
 

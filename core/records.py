@@ -66,7 +66,7 @@ class Candidate(TypedDict):
 
     rowid: int
     bm25: float
-    """Okapi BM25 of the lexical index, 0 if no word matched, higher is better."""
+    """Okapi BM25 of the lexical index, higher is better; 0 if the search by words did not find it."""
     cosine: float | None
     """Cosine of the vectors, -1..1; None if the document or the query has no vector."""
 
@@ -91,7 +91,7 @@ class Traits(TypedDict):
     project: str
     session: str
     stage: str
-    """In a session with calls: "asked", "under way", "ended" (a turn); in a conversation: "question", or ""."""
+    """In a session with calls: "asked", "under way", "ended" (the last of its turn); in a conversation: "question", or ""."""
 
 
 class Hit(TypedDict):

@@ -1,6 +1,6 @@
 """Memories: show, list and count them; edit, tag, pin, supersede and forget them; and how well they serve.
 
-Only observations can be changed; turns of sessions (episodes) and sections of files (knowledge) can be forgotten. Each
+Only observations can be changed; episodes and sections of files (knowledge) can be forgotten. Each
 change is one transaction: a Failure means that nothing was changed. An id may be shortened to a beginning that no other
 id has.
 """

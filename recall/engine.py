@@ -250,7 +250,7 @@ class _Recall:
         scored: list[tuple[float, Document, Ranked]] = []
         for document in self.source.documents(list(considered)) if considered else ():
             if document["session_id"] in speaking and "session-task" in document["tags"]:
-                continue  # its prompts are among the hits as turns
+                continue  # its prompts are among the hits as episodes
             ranked = considered[document["rowid"]]
             score = ranked.score * (0.5 if restates_question(document["text"], asked) else 1.0)
             if score >= self.query.min_score and not self.scope.excludes(document["project"], document["session_id"]):

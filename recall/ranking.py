@@ -1,4 +1,4 @@
-"""Gives each document of a recall its score, 0 to 1, the same for every query and backend. Hot path.
+"""Gives each document of a recall its score, 0 to 1, the same for every query. Hot path.
 
     raw   = words + meaning · (1 - words)
     text  = raw · stage · (1 - weight) + segment · weight
@@ -13,10 +13,10 @@
 | weight   | 0 to .65   | of the segment; less for work, and if there are few | `_segments` |
 | time     | .4 to 1    | less with age, or outside the period that the query names | `_time` |
 | project  | .8 or 1    | .8 for another project, if one is preferred | `Scope.factor` |
-| boost    | .35 to 1.5 | feedback on a memory, and how often it was recalled | `_boost` |
+| boost    | .85 to 1.5 | feedback on a memory, and how often it was recalled | `_boost` |
 | coverage | 0 to 1     | less for each word of the query that no document has | `rank` |
 
-What has a raw score below MIN_RAW is dropped. Then `raise_conclusions` puts the message that ends a turn before its
+What has a raw score below MIN_RAW is dropped. Then `raise_conclusions` may put the message that ends a turn before its
 prompt and its steps, and `recall.engine` drops what `reasons_to_drop` names and halves what `restates_question`.
 
 An episode is a message of a transcript. In a session with tool calls it is part of work, in any other session part of
@@ -114,7 +114,7 @@ class Ranking:
         return raise_conclusions(ranked)
 
     def newest(self, source: LocalCandidates, filters: Filters) -> list[Ranked]:
-        """The newest documents, for a query whose words find nothing: prompts and answers before the agent's steps."""
+        """The newest documents, for a query that only names a time: prompts and answers before the agent's steps."""
         rows = source.newest(filters, 500)
         traits_of = {traits["rowid"]: traits for traits in source.traits(rows)}
         ranked = []
@@ -227,8 +227,8 @@ def raise_conclusions(ranked: Iterable[Ranked]) -> list[Ranked]:
 def _concluded_by(entry: Ranked, by_row: Mapping[int, Ranked]) -> list[Ranked]:
     """The earlier messages that a message concludes.
 
-    The last message of a turn of work concludes the six before it, and a reply in a conversation the question before
-    it, if its own score is at least .8 of theirs: otherwise it is about something else.
+    The last message of a turn of work concludes the six before it in its session, and a reply in a conversation the
+    question before it, if its own score is at least .8 of theirs: otherwise it is about something else.
     """
     row, session, stage = entry.traits["rowid"], entry.traits["session"], entry.traits["stage"]
     # The rows of a session follow each other, unless another session was archived in between.

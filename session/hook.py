@@ -4,12 +4,18 @@
     answer   payload → event → take the session's lock, load the state → `_handle` → claim the answer → save the state
     close    store what was queued, start background jobs
 
-`Hook` is all of this. Below it is what `_handle` calls: what is special about a client, and what an event archives.
+`Hook` is all of this. Below it are its steps: peculiarities of clients, and what an event archives.
 
-The deadline (`hook.deadline_ms`) is a second thread, `_watch`. Whichever thread claims the answer first prints it:
-`_watch` prints the empty answer, and ends the process with status 0. Between the claim and the printing, the state is
-written and events are spooled. Nothing there waits for the store or another process, so that no text is lost that the
-state has as given. Hot path.
+The deadline (`hook.deadline_ms`) is a second thread, `_watch`. Only the thread that claims the answer first sees to its
+printing:
+
+    main thread in time     the answer is printed; the state says which texts it has
+    main thread, a fault    the empty answer is printed, unless printing failed; what the event changed may be lost
+    `_watch`                `_give_up` prints the empty answer and ends the process; the state stays as last saved
+
+In all cases the status is 0, and `_watch` ends a process that hangs after the claim. Between the claim and the
+printing, the state is written and events are spooled. Nothing there waits for the store or another process, so that no
+text is lost that the state has as given. Hot path.
 """
 
 from __future__ import annotations
@@ -57,7 +63,7 @@ class Hook:
         self.ignored_variables: list[tuple[str, str]] = []
         """The place and name of each variable of the environment that this hook does not obey."""
         self._answering = RLock()
-        """Held by the thread that prints the answer, from its claim to the end of the process."""
+        """Held by the thread that has claimed the answer, until the process ends."""
         self._event: HookEvent | None = None
         self._session: Session | None = None
         """None if this call must not store anything of a session; see `_session_of`."""

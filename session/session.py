@@ -90,7 +90,7 @@ class Session:
         self.plan: TaskPlan | None = None
         """What `record` decided to do for the task."""
         self.entries: Sequence[Entry] = ()
-        """The entries that the event brought: newly archived lines of the transcript, or all entries in its payload."""
+        """The entries that the event brought: the last 400 that were archived, or all entries in its payload."""
         self.must_store_events = False
         """Store the events at the end of this call: a recall looks them up to find its session."""
         self.reaction_began = time.monotonic()
@@ -304,8 +304,8 @@ class TaskPlan:
 class SessionStore:
     """The store, opened when it is first needed.
 
-    After a fault in any step it is not used again, so that a hook ends in time even if the store is damaged, full or
-    locked.
+    After a fault in any step, later steps skip it, so that a hook ends in time even if the store is damaged, full or
+    locked. Only events and queued writes try again, after the answer.
     """
 
     def __init__(self, config: Config, now: int) -> None:

@@ -110,7 +110,7 @@ def select(db: apsw.Connection, criteria: Criteria) -> Selection:
     whole = _whole_sessions(db, criteria) if criteria.whole_sessions else []
     if criteria.whole_sessions:
         rows["plans"] = []  # they go with their sessions
-    if criteria.has_ids or criteria.before is not None:  # turns around them repeat their beginnings
+    if criteria.has_ids or criteria.before is not None:  # episodes around them repeat their beginnings
         around = f"SELECT rowid FROM document WHERE context <> '' AND session_id IN {LISTED}"
         rows["contexts"] += db.execute(around, (json_text.dumps(sorted(touched)),))
     kept = [key[0] for key in rows["forgotten"]]

@@ -186,7 +186,7 @@ def ids_beginning(db: apsw.Connection, start: str, most: int) -> list[str]:
 
 
 def of_session(db: apsw.Connection, session: str, *, forgotten: bool = False) -> list[tuple[int, str]]:
-    """Rows and ids of a session's turns and observations, oldest first; or those that are forgotten but not purged."""
+    """Rows and ids of a session's episodes and observations, oldest first; or those that are forgotten but not purged."""
     which = "NOT NULL AND text <> ''" if forgotten else "NULL"
     where = f"session_id = ? AND session_id <> '' AND forgotten_at IS {which}"
     return list(db.execute(f"SELECT rowid, id FROM document WHERE {where} ORDER BY rowid", (session,)))
@@ -311,14 +311,14 @@ def _unindex(db: apsw.Connection, rowid: int, signatures: bool) -> None:
         db.execute("DELETE FROM signature WHERE rowid = ?", (rowid,))
 
 
-# Segments: consecutive turns of a session, indexed as a whole, so that words from several turns find the session. The
-# last segment grows. Triggers note the first turn that has changed in `segment_due`.
+# Segments: consecutive episodes of a session, indexed as a whole, so that words from several episodes find the session.
+# The last segment grows. Triggers note the first episode that has changed in `segment_due`.
 
 
 def renew_segments(db: apsw.Connection, session: str) -> bool:
-    """Index the changes of a session, from the first turn that has changed; returns whether there were any."""
+    """Index the changes of a session, from the first episode that has changed; returns whether there were any."""
     segment_chars = 4_000  # a LoCoMo session has 2,400 characters, a day with an agent ten times that
-    turn_chars = 1_000  # the rest of a long turn is seldom about the turns around it
+    episode_chars = 1_000  # the rest of a long episode is seldom about those around it
     due = db.execute("SELECT first FROM segment_due WHERE session_id = ?", (session,)).fetchone()
     if due is None:
         return False
@@ -332,15 +332,15 @@ def renew_segments(db: apsw.Connection, session: str) -> bool:
     rows = db.execute(
         "SELECT rowid, substr(text, 1, ?) FROM document"
         " WHERE session_id = ? AND session_id <> '' AND rowid BETWEEN ? AND ? AND forgotten_at IS NULL ORDER BY rowid",
-        (turn_chars, session, start, last_episode),
+        (episode_chars, session, start, last_episode),
     )
     pieces: list[tuple[int, list[str]]] = []
-    for rowid, turn in rows:
+    for rowid, episode in rows:
         if not pieces or sum(map(len, pieces[-1][1])) >= segment_chars:
             pieces.append((rowid, []))
-        pieces[-1][1].append(turn)
-    for first, turns in pieces:
-        text = "\n".join(turns)
+        pieces[-1][1].append(episode)
+    for first, episodes in pieces:
+        text = "\n".join(episodes)
         db.execute("INSERT INTO segment (session_id, first) VALUES (?, ?)", (session, first))
         insert = "INSERT INTO segment_lexicon (rowid, text, parts) VALUES (?, ?, ?)"
         db.execute(insert, (db.last_insert_rowid(), text, words.parts(text)))

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     Condition = tuple[str, list[Any]]
     """SQL, and its parameters."""
 
-CONTEXT_WEIGHT = 0.5  # of a word in the turns around a document, compared with its own text
+CONTEXT_WEIGHT = 0.5  # of a word in the episodes around a document, compared with its own text
 FEW_ROWS = 4_096  # rows that are always gathered for a filter: it takes a millisecond
 LARGE_SHARE = 1 / 3  # a filter that admits more is checked against the best matches instead
 
@@ -53,7 +53,10 @@ class LocalCandidates:
     def candidates(
         self, terms: Sequence[str], vector: bytes, filters: Filters, lexical: int, semantic: int
     ) -> list[Candidate]:
-        """The best `lexical` documents by words and the best `semantic` by meaning, each with both scores."""
+        """The best `lexical` documents by words and the best `semantic` by meaning, each with both scores.
+
+        A document that only the search by meaning finds has the BM25 score 0.
+        """
         size = self.size()
         rows = None
         excludes_projects = filters.get("projects") and filters.get("others")

@@ -29,8 +29,8 @@ PIECE_BYTES = 256 * 1024  # of a piece in a hook; a longer line is read, too
 
 
 class Ingested:
-    """The result of ingesting a session. Without a client nothing was ingested: for the `reason`, or, if there is
-    none, because its folder is excluded.
+    """The result of ingesting a session. As the result of a file, it has no client if nothing was ingested: for the
+    `reason`, or, if there is none, because its folder is excluded.
     """
 
     def __init__(self, client: str = "", reason: str = "") -> None:

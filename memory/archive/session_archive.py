@@ -299,7 +299,7 @@ class SessionArchive:
         self._claims.append(Claim(older["id"], holder, self.session, newer["context"], first))
 
     def _extend(self, older: Document, newer: Document, vector: bytes) -> bool:
-        """Add to a stored episode what is new in it, and remove nothing; returns whether it changed."""
+        """Replace a stored episode by its newer form, unless that is only its beginning; returns whether it changed."""
         keeps = older["text"].startswith(newer["text"]) and not newer["text"].startswith(sessions.TITLE)
         text = older["text"] if keeps else newer["text"]
         context = newer["context"] if newer["context"].startswith(older["context"]) else older["context"]
