@@ -91,7 +91,7 @@ class Traits(TypedDict):
     project: str
     session: str
     stage: str
-    """In a session with calls: "asked", "under way", "ended" (the last of its turn); in a conversation: "question", or ""."""
+    """In a session with calls "asked", "under way" or "ended" (a turn); in a conversation "question" or ""."""
 
 
 class Hit(TypedDict):

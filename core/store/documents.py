@@ -186,7 +186,7 @@ def ids_beginning(db: apsw.Connection, start: str, most: int) -> list[str]:
 
 
 def of_session(db: apsw.Connection, session: str, *, forgotten: bool = False) -> list[tuple[int, str]]:
-    """Rows and ids of a session's episodes and observations, oldest first; or those that are forgotten but not purged."""
+    """Rows and ids of a session's episodes and observations, oldest first; or the forgotten ones, if not purged."""
     which = "NOT NULL AND text <> ''" if forgotten else "NULL"
     where = f"session_id = ? AND session_id <> '' AND forgotten_at IS {which}"
     return list(db.execute(f"SELECT rowid, id FROM document WHERE {where} ORDER BY rowid", (session,)))
