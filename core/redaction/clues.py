@@ -78,22 +78,10 @@ of `_PHRASES`."""
 _EXACT = frozenset(sign for sign in _SIGNS if sign != sign.lower())
 _FOLDED = _SIGNS - _EXACT
 _BEGINNINGS = frozenset(" ".join(FORMS.values()).split())
+_WITHOUT_DIGITS = frozenset(" ".join(map(FORMS.__getitem__, ("gitlab-token", "slack-token", "stripe-key"))).split())
+"""How tokens begin that may have no digit."""
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyz ,.;()")
 """Lines of nothing but plain words and a little punctuation announce no secret."""
-PRINTING = (
-    "op read|op item get|op env|op inject|bw get|vault kv get|vault read|vault -field|keyring get|ansible-vault view"
-    "|ansible-vault decrypt|aws-vault env|chamber env|chamber read|chamber export|doppler env|aws --with-decryption"
-    "|aws configure get|age -d|sops -d|sops --decrypt|az keys list|kubectl get secret|kubectl get secrets|oc get secret"
-    "|terraform output -raw|tofu output -raw|pulumi config get|heroku config|gpg -d|gpg --decrypt|git credential fill"
-    "|openssl rand|credstash get|secret-tool lookup|wg genkey|pwgen|apg|nmcli -s -g|teller env| reveal| config:get"
-    "| acl bootstrap"
-).split("|")
-"""A program that prints a secret, nothing for any, and the words of its command."""
-_PRINTERS = (
-    *map(str.split, PRINTING),
-    *map(str.split, "base64 -|.netrc|random|creds|bearer|vault|chamber|doppler|config|berglas|whoami -t".split("|")),
-)
-"""The words of a command that prints a secret if no name of a secret is in it."""
 _harmless: set[str] = set()
 """Words of earlier texts that announce nothing, also without their digits."""
 _harmless_chars: set[str] = set(map(chr, range(128)))
@@ -142,13 +130,15 @@ class Clues:
         if "://" in folded and any("@" in word.partition("://")[2] for word in words):
             signs.add("://")
         signs.update(filter(joined.__contains__, _WITH_DIGITS))
+        long = " ".join([word for word in shapes if len(word) > _MIN_FORMED])
+        signs.update(filter(long.__contains__, _WITHOUT_DIGITS))
         numbered = [word for word in words if len(word) > 7 and any(map(str.isdigit, word))]
-        long = [word for word in numbered if len(word) >= _MIN_FORMED]
-        if long:
-            signs.update(filter(" ".join(long).__contains__, _BEGINNINGS))
-            if any(len(word) >= 66 and "0x" in word for word in long):
+        formed = [word for word in numbered if len(word) >= _MIN_FORMED]
+        if formed:
+            signs.update(filter(" ".join(formed).__contains__, _BEGINNINGS))
+            if any(len(word) >= 66 and "0x" in word for word in formed):
                 signs.add("0x")
-            self.tokens = [word for word in long if len(word) >= MIN_TOKEN and word.lower() != word != word.upper()]
+            self.tokens = [word for word in formed if len(word) >= MIN_TOKEN and word.lower() != word != word.upper()]
         self.logins = [word for word in numbered if ":" in word[:-6] and _may_be_login(word)]
         self.signs = signs
         if not self.is_hidden:
