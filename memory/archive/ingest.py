@@ -77,6 +77,7 @@ def ingest_file(db: apsw.Connection, path: str, origin: Origin, limits: Limits |
             if limits and _settle(db, ingested.claims, origin):
                 _ingest_pieces(db, reader, again := Ingested())
                 ingested.is_rewound |= again.is_rewound
+                _settle(db, again.claims, origin)  # such as copies of a parent's calls, which it has once more
     except FileNotFoundError:
         return ingested
     except (OSError, ValueError) as error:

@@ -62,6 +62,11 @@ def archive(run: Run, *transcripts: Transcript) -> None:
         run("memory", "archive", str(transcript.path))
 
 
+def hook(run: Run, transcript: Transcript, session: str) -> None:
+    about = {"session_id": session, "transcript_path": str(transcript.path), "cwd": CWD}
+    run("hook", "claude", stdin=json.dumps({"hook_event_name": "Stop", **about}))
+
+
 @pytest.mark.parametrize("marked", [True, False])
 @pytest.mark.parametrize("order", ["parent first", "fork first", "together"])
 def test_each_session_keeps_its_own_words(run: Run, tmp_path: Path, order: str, marked: bool) -> None:
@@ -82,8 +87,7 @@ def test_a_running_fork_that_names_no_parent_is_known_by_its_copies(run: Run, tm
     parent = spoken(tmp_path, "kestrel")
     archive(run, parent)
     child = fork(parent, CHILD, marked=False)
-    event = {"session_id": CHILD, "transcript_path": str(child.path), "cwd": CWD}
-    run("hook", "claude", stdin=json.dumps({"hook_event_name": "Stop", **event}))
+    hook(run, child, CHILD)
     assert [(row["kind"], row["parent"]) for row in sessions(run)] == [("main", ""), ("fork", PARENT)]
 
 
@@ -120,20 +124,29 @@ def test_a_fork_of_a_fork(
 
 
 def test_a_running_fork_of_a_running_fork(run: Run, tmp_path: Path) -> None:
-    def hook(transcript: Transcript, session: str) -> None:
-        about = {"session_id": session, "transcript_path": str(transcript.path), "cwd": CWD}
-        run("hook", "claude", stdin=json.dumps({"hook_event_name": "Stop", **about}))
-
     parent = spoken(tmp_path, "kestrel")
-    hook(parent, PARENT)
+    hook(run, parent, PARENT)
     child = fork(parent, CHILD, marked=False)
-    hook(child, CHILD)
+    hook(run, child, CHILD)
     parent.count += 500
     parent.user("what about the curlew?")
-    hook(parent, PARENT)
-    hook(fork(child, GRANDCHILD, marked=False), GRANDCHILD)
+    hook(run, parent, PARENT)
+    hook(run, fork(child, GRANDCHILD, marked=False), GRANDCHILD)
     assert {session: len(texts) for session, texts in turns(run).items()} == {PARENT: 3, CHILD: 2, GRANDCHILD: 2}
     assert [row["parent"] for row in sessions(run)] == ["", PARENT, CHILD]
+
+
+def test_a_running_fork_that_is_read_again_leaves_the_calls_of_its_parent(run: Run, tmp_path: Path, home: Path) -> None:
+    parent = spoken(tmp_path, "kestrel")
+    archive(run, parent)
+    child = fork(parent, CHILD, marked=False)
+    hook(run, child, CHILD)
+    child.call("look-gannet", "Bash", command="grep gannet_list src")
+    child.assistant("The gannet list is in lists.c.")
+    hook(run, fork(child, GRANDCHILD, marked=False), GRANDCHILD)  # is read before its parent says what it copied
+    hook(run, child, CHILD)
+    assert {session: len(texts) for session, texts in turns(run).items()} == {PARENT: 2, CHILD: 3, GRANDCHILD: 2}
+    assert calls(home) == {PARENT: 1, CHILD: 1}
 
 
 def test_lines_that_name_another_session_belong_to_that_one(run: Run, tmp_path: Path) -> None:
