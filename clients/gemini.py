@@ -9,16 +9,7 @@ from __future__ import annotations
 import os
 
 from clients.base import NOTICE, Client
-from clients.content import (
-    as_object,
-    as_objects,
-    as_text,
-    parse_timestamp,
-    parsed,
-    text_of,
-    typed,
-    without_ours,
-)
+from clients.content import as_object, as_objects, as_text, parse_timestamp, parsed, text_of, typed, without_ours
 from clients.entries import Entry, diff_entries, plan_entries, result_entry, usage_entries, with_node
 from core import TYPE_CHECKING
 from core.files import start_of

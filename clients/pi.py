@@ -9,15 +9,7 @@ from __future__ import annotations
 import os
 
 from clients.content import as_object, as_objects, as_text, parse_timestamp, parsed, positive_int, text_of, typed
-from clients.entries import (
-    Entry,
-    Hunk,
-    content_hunks,
-    edit_entries,
-    plan_entries,
-    result_entry,
-    with_node,
-)
+from clients.entries import Entry, Hunk, content_hunks, edit_entries, plan_entries, result_entry, with_node
 from clients.extension import ExtensionClient, number_or_none, texts_of
 from core import TYPE_CHECKING
 from core.files import start_of
