@@ -113,9 +113,7 @@ class OpenCode(ExtensionClient):
             found += changed
         if tool == "todowrite":
             found += plan_entries(identifier, given.get("todos"), "content")
-        # the tool `compress` of a plugin replaces earlier messages by summaries
-        summary = "\n".join(_summaries(given)) if tool == "compress" else ""
-        return [*found, summary_entry(summary, at)] if summary else found
+        return found
 
 
 def _typed(prompt: str) -> str:
@@ -135,11 +133,3 @@ def _about_session(info: dict[str, Any], at: int | None, identifier: str) -> lis
     head.session_kind = "subagent" if parent else ""
     is_named = bool(name) and not name.startswith(("New session - ", "Child session - "))  # with the time
     return [head, Entry("title", text=name, origin="user")] if is_named else [head]
-
-
-def _summaries(given: object) -> list[str]:
-    """The texts that a tool's input holds under the name `summary`, at any depth, in order."""
-    if isinstance(given, list):
-        return [text for value in given for text in _summaries(value)]
-    found = [given["summary"]] if isinstance(given, dict) and isinstance(given.get("summary"), str) else []
-    return found + [text for value in as_object(given).values() for text in _summaries(value)]

@@ -17,7 +17,6 @@ from core.project import name_of, names_of
 from core.records import Document, EventQuery, FoundCall
 from core.store import calls, documents, events, kinds, sessions, sqlite, store_file
 from core.store.documents import PINNED
-from core.store.kinds import PURGED
 from core.store.sqlite import COLLECTIONS
 from memory import gate, write
 from recall.hit import origin_of, origin_of_call
@@ -83,13 +82,9 @@ def _no_call(identifier: str) -> Failure:
 
 def refuse_purged(document: Document) -> None:
     """Raise Failure MEMORY_PURGED for a purged memory, whose row remains only so that it is not imported again."""
-    if _is_purged(document):
+    if documents.is_purged(document):
         message = f"{document['id']} was purged: its text was deleted for good"
         raise Failure("MEMORY_PURGED", message, "restore a backup from before, if any")
-
-
-def _is_purged(document: Document) -> bool:
-    return document["write_reason"] == PURGED and not document["text"]
 
 
 def _find_observation(db: apsw.Connection, identifier: str, *, superseded: bool = False) -> Document:
@@ -331,7 +326,7 @@ def forget(
     return {
         "ids": names, "restored" if undo else "forgotten": changed,
         "unchanged": [name for name in names if name not in changed], "undo": undo,
-        "purged": [memory["id"] for memory in memories if _is_purged(memory)],
+        "purged": [memory["id"] for memory in memories if documents.is_purged(memory)],
     }  # fmt: skip
 
 
@@ -378,7 +373,8 @@ def undo_forget_session(db: apsw.Connection, session: str, *, now: int, vectors:
             if kept is None and member == session:
                 fix = f"if its transcript still exists: joelclaw memory archive --again {session}"
                 raise Failure("MEMORY_PURGED", f"session {session} was deleted for good", fix)
-            found = [memory for name in kept or () if (memory := documents.by_id(db, name)) and not _is_purged(memory)]
+            found = [memory for name in kept or () if (memory := documents.by_id(db, name))]
+            found = [memory for memory in found if not documents.is_purged(memory)]
             names += _hide(db, found, now=now, vectors=vectors, undo=True)
         known = sessions.by_id(db, session)
     return {"session": session, "ids": names, "restored": names, "toolCalls": known["calls"] if known else 0}

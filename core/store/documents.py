@@ -21,6 +21,7 @@ STATIC_SPACE = 1  # number of the static space among the vectors; every store ha
 MERGE_AFTER = 500  # new documents after which the lexical index is merged
 PINNED = "pinned"  # tag of a memory that a person pinned: it does not decay and never goes stale
 ABANDONED = "abandoned"  # tag of an episode from before the user went back: see `core.store.branches`
+PURGED = "purged"  # the `write_reason` of an emptied document
 SYNC = "knowledge-sync"  # `source` of a synced section; the sync never removes imported documents
 
 
@@ -77,6 +78,11 @@ def remove(db: apsw.Connection, rowid: int, *, signatures: bool) -> None:
 def by_id(db: apsw.Connection, identifier: str) -> Document | None:
     """The document with this id, forgotten or not."""
     return fetch_one(db, "SELECT * FROM document WHERE id = ?", (identifier,), _document)
+
+
+def is_purged(document: Document) -> bool:
+    """Whether only the id of a document is left, so that nothing brings its text back."""
+    return document["write_reason"] == PURGED and not document["text"]
 
 
 def by_rowids(db: apsw.Connection, rowids: Sequence[int]) -> list[Document]:

@@ -16,7 +16,6 @@ from core import json_text
 from core.store import calls, documents, sessions
 from core.store.sqlite import fetch_dicts, marks
 
-PURGED = "purged"  # the `write_reason` of an emptied document
 DELETE = "delete"  # as the `purge` of a kind: its rows are deleted
 
 
@@ -57,8 +56,9 @@ KINDS = {
     "memories": Kind(
         "document", "rowid", "text, title, path, tags, history",
         "text = '', context = '', title = '', path = '', fingerprint = '', session_id = '', project = '', source = '',"
-        f" tags = '[]', history = '[]', write_reason = '{PURGED}'",
-        session="session_id", at="created_at", purged=f"text = '' AND write_reason = '{PURGED}'", has_project=True,
+        f" tags = '[]', history = '[]', write_reason = '{documents.PURGED}'",
+        session="session_id", at="created_at", has_project=True,
+        purged=f"text = '' AND write_reason = '{documents.PURGED}'",
     ),
     "toolCalls": Kind(
         "call", "session_id, number", "tool, file, command, error, passage",
@@ -217,11 +217,8 @@ def bring_back(db: apsw.Connection, session: str, number: int = 0) -> list[str] 
 
 def forgotten_session(db: apsw.Connection, given: str) -> str:
     """The forgotten session with this id, or the only session whose id begins with it, "" for none."""
-    if sessions.is_forgotten(db, given):
-        return given
-    query = "SELECT id FROM session WHERE updated_at = ? AND id >= ? AND id < ? ORDER BY id LIMIT 11"
-    rows = db.execute(query, (sessions.FORGOTTEN, given, given + "\U0010ffff"))
-    return sessions.only_one(given, [str(row[0]) for row in rows])
+    found = sessions.forgotten_ids(db)
+    return given if given in found else sessions.only_one(given, found)
 
 
 def has_kept(db: apsw.Connection, session: str) -> bool:

@@ -63,16 +63,15 @@ class Admission:
             folder = next(filter(None, names), "")
             return not folder or self._admits(os.path.join(self._folder, folder), owner)
         if entry.kind in ("summary", "branch_summary") and self._switches["excluded"] and self._read is not None:
-            return not any(self._is_excluded(folder) for folder in folders_in(self._read, self._client))
+            folders = folders_in(self._read, self._client)
+            return not any(switches.is_excluded(self._switches, folder) for folder in folders)
         return True
 
     def _admits(self, folder: str, owner: str) -> bool:
         periods = switches.off_periods(self._switches, self._session, folder)
         periods += switches.off_periods(self._switches, owner, folder) if owner else []
-        return not self._is_excluded(folder) and not (periods and switches.is_in_period(periods, self._at))
-
-    def _is_excluded(self, folder: str) -> bool:
-        return switches.is_excluded(self._switches, folder)
+        is_off = bool(periods) and switches.is_in_period(periods, self._at)
+        return not is_off and not switches.is_excluded(self._switches, folder)
 
 
 def has_excluded_folder(path: str, agent: str, known: Switches) -> bool:

@@ -257,12 +257,14 @@ class SessionArchive:
         """
         added = updated = 0
         known = [documents.by_id(self.db, document["id"]) or self._copy_of(document) for document, _ in episodes]
-        if purged := {row["id"] for row in known if row and row["write_reason"] == "purged" and not row["text"]}:
-            if self._origin.again:
-                known = [self._without_purged(row) for row in known]
-            else:
-                episodes = _without_context(episodes)
-                piece.carry.leave_out_quotes(purged)
+        purged = {row["id"]: row["rowid"] for row in known if row and documents.is_purged(row)}
+        if purged and self._origin.again:
+            for row in purged.values():
+                documents.remove(self.db, row, signatures=self._vectors)
+            known = [None if older and older["id"] in purged else older for older in known]
+        elif purged:
+            episodes = _without_context(episodes)
+            piece.carry.leave_out_quotes({*purged})
         for (document, vector), older in zip(episodes, known, strict=True):
             if older is None:
                 documents.insert(self.db, document, vector, signatures=self._vectors)
@@ -272,13 +274,6 @@ class SessionArchive:
             else:
                 self._claim(older, document)
         return added, updated
-
-    def _without_purged(self, known: Document | None) -> Document | None:
-        """A known document; None if it was purged, so that only its id is left, which is removed."""
-        if known and known["write_reason"] == "purged" and not known["text"]:
-            documents.remove(self.db, known["rowid"], signatures=self._vectors)
-            return None
-        return known
 
     def _copy_of(self, message: Document) -> Document | None:
         """The same message under another id: a fork gives new ids to notes, and in some clients to all messages."""

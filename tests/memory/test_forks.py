@@ -91,6 +91,17 @@ def test_a_running_fork_that_names_no_parent_is_known_by_its_copies(run: Run, tm
     assert [(row["kind"], row["parent"]) for row in sessions(run)] == [("main", ""), ("fork", PARENT)]
 
 
+def test_a_running_fork_that_has_said_nothing_of_its_own_takes_nothing(run: Run, tmp_path: Path) -> None:
+    parent = spoken(tmp_path, "kestrel", "osprey")
+    archive(run, parent)
+    child = Transcript(tmp_path / f"{CHILD}.jsonl")
+    rows = map(json.loads, parent.path.read_text().splitlines())
+    child.write(*[{**row, "sessionId": CHILD} for row in rows if "kestrel" in json.dumps(row)])
+    event = {"session_id": CHILD, "transcript_path": str(child.path), "cwd": CWD}
+    run("hook", "claude", stdin=json.dumps({"hook_event_name": "Stop", **event}))
+    assert {session: len(texts) for session, texts in turns(run).items()} == {PARENT: 4}
+
+
 def test_a_parent_that_goes_on_after_the_fork_stays_whole(run: Run, tmp_path: Path) -> None:
     parent = spoken(tmp_path, "kestrel")
     child = fork(parent, CHILD)
