@@ -70,7 +70,8 @@ class Checked:
     def _check(self, notes: list[str]) -> Iterator[Finding]:
         name, settings = self.client.name, self.settings
         try:
-            installed = plan.installed_in(settings, self._path)
+            # those with a wrapper last: only there, joelclaw may be on the PATH
+            installed = sorted(plan.installed_in(settings, self._path), key=lambda entry: entry.is_edited)
             if self.facts["installed"] is None:  # another of its files cannot be read
                 raise Failure("", notes[-1], f"repair that file, then run `{self._install}`")
         except Failure as failure:

@@ -225,19 +225,19 @@ def test_an_edited_command_stays_the_only_hook_of_its_event(
     install("claude")
     before = f"{JOELCLAW} hook claude 2>/dev/null || :"
     settings = json.loads(path.read_text())
-    settings["hooks"]["Stop"][0]["hooks"][0]["command"] = edited.format("/old/bin/joelclaw")
+    settings["hooks"]["SessionStart"][0]["hooks"][0]["command"] = edited.format("/old/bin/joelclaw")
     path.write_text(json.dumps(settings))
     install("claude")
-    assert [entry["command"] for entry in ours(hooks_in(path), "Stop")] == [edited.format(JOELCLAW)]
+    assert [entry["command"] for entry in ours(hooks_in(path), "SessionStart")] == [edited.format(JOELCLAW)]
     assert [entry["command"] for entry in ours(hooks_in(path), "PreCompact")] == [before]
     codes = [finding["code"] for finding in run("doctor", env=environment(user), cwd=project).result["findings"]]
-    assert not {"HOOKS_MISSING", "HOOKS_OUTDATED"} & {*codes}
+    assert not {"HOOKS_MISSING", "HOOKS_OUTDATED", "HOOK_COMMAND_GONE"} & {*codes}
     (row,) = install("claude", verb="uninstall")["agents"]
-    assert hooks_in(path) == {"Stop": [{"hooks": [{**settings["hooks"]["Stop"][0]["hooks"][0],
+    assert hooks_in(path) == {"SessionStart": [{"hooks": [{**settings["hooks"]["SessionStart"][0]["hooks"][0],
                                                    "command": edited.format(JOELCLAW)}]}]}  # fmt: skip
     assert any("were edited" in note for note in row["notes"])
     run("doctor", "--fix", env=environment(user), cwd=project)
-    assert [*hooks_in(path)] == ["Stop"]
+    assert [*hooks_in(path)] == ["SessionStart"]
 
 
 @pytest.mark.parametrize("form", ['"{}" hook claude', "~{} hook claude || true", '"$HOME{}" hook "claude" 2>/dev/null'])
