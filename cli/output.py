@@ -40,8 +40,6 @@ class Answer:
     result (`module:function`, which is loaded only there), after `message`, and the next actions follow.
     """
 
-    __slots__ = ("exit_code", "message", "next_actions", "result", "text", "view")
-
     def __init__(
         self, result: Any, next_actions: list[NextAction] | None = None, text: str | None = None, *,
         view: str = "cli.terminal:values", message: str = "", exit_code: int = 0

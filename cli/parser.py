@@ -95,8 +95,6 @@ class Command:
     `code` is the error code of wrong usage.
     """
 
-    __slots__ = ("code", "function", "help", "parameters", "path")
-
     def __init__(
         self, path: str, function: Callable[..., Any] | str, parameters: Sequence[Parameter], code: str, *,
         help: str = ""

@@ -83,9 +83,7 @@ Stdin = Annotated[bool, Option("--stdin", help="Also read a JSON object from std
 Percent = Annotated[float | None, Option("--percent", min=0, max=100, metavar="P", help="Context usage in percent")]
 CLIENTS = "|".join(clients.NAMES)  # a metavar such as `a|b` names the only values of an option
 OnlyClient = Annotated[str | None, Option("--client", metavar=f"{CLIENTS}|generic", help="Only this client")]
-ConfirmedDeletion = Annotated[
-    bool | None, Option("--yes/--dry-run", "-y", help="Do not ask, or only show what would happen")
-]
+Confirmed = Annotated[bool | None, Option("--yes/--dry-run", "-y", help="Do not ask, or only show what would happen")]
 Category = Annotated[
     str | None, Option("--category", "-c", help="Only this category, such as ops", autocompletion=stored("categories"))
 ]

@@ -62,6 +62,11 @@ def printable_line(text: str) -> str:
     return " ".join("".join(char if char.isprintable() else " " for char in text).split())
 
 
+def listed(text: str | None) -> list[str]:
+    """The different entries of a comma-separated list."""
+    return list(dict.fromkeys(filter(None, map(str.strip, (text or "").split(",")))))
+
+
 def fingerprint(text: str) -> str:
     """A stable 128-bit hash of a text, as 32 hex digits: to detect change, not for secrecy."""
     try:

@@ -8,6 +8,7 @@ from core.errors import Failure, usage
 from core.records import Event, EventQuery
 from core.store import events as stored_events
 from core.store import sqlite
+from core.words import listed
 from otel.log import as_words, identifier, parse_level
 
 _FACETS = ("level", "source", "component", "action")
@@ -19,14 +20,14 @@ Counts = dict[str, dict[str, int]]
 def query(options: Mapping[str, Any], now: int) -> EventQuery:
     """The query for the options of a command; all are optional. `now` is in ms since the epoch."""
     levels = []
-    for name in _names(options.get("level")):
+    for name in listed(options.get("level")):
         level = parse_level(name)
         if level is None:
             fix = "give --level debug, info, warn, error or fatal"
             raise usage("OTEL_INVALID_ARGS", f"there is no level {name!r}", fix)
         levels.append(level)
     alternatives = [words for part in (options.get("query") or "").split("|") if (words := _words(part))]
-    components, actions = _names(options.get("component")), _names(options.get("action"))
+    components, actions = listed(options.get("component")), listed(options.get("action"))
     asks_for_all = components or actions or "debug" in levels or options.get("all")
     words = [word for alternative in alternatives for word in alternative]
     # of every hook and recall: hidden unless the query asks for an action, a component, debug events or a word of these
@@ -36,7 +37,7 @@ def query(options: Mapping[str, Any], now: int) -> EventQuery:
         "any_of": alternatives,
         "inverted": bool(options.get("invert")),
         "levels": levels,
-        "sources": _names(options.get("source")),
+        "sources": listed(options.get("source")),
         "components": components,
         "actions": actions,
         "hidden": [] if asks_for_all else hidden,
@@ -117,11 +118,6 @@ def event_row(event: Event) -> dict[str, Any]:
         "metadata_keys": list(event["metadata"]),
         "metadata": event["metadata"],
     }
-
-
-def _names(text: str | None) -> list[str]:
-    """The names in a comma-separated list."""
-    return list(dict.fromkeys(filter(None, map(str.strip, (text or "").split(",")))))
 
 
 def _words(text: str) -> list[str]:

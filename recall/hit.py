@@ -26,6 +26,7 @@ SPEAKERS = {"user": "prompt", "assistant": "agent"} | {
 """What an archived message begins with, and the origin of its hit."""
 CUT = "…"
 
+_IMPORTED = "im-"  # before the id of a document from a file; a line of our own export keeps its id
 _MAX_PATH_CHARS = 80
 
 
@@ -44,13 +45,12 @@ def new_hit(identifier: str, score: float, text: str, **fields: Any) -> Hit:
 
 def document_hit(document: Document, score: float, raw: float, boost: float) -> Hit:
     """The hit of a memory. The text of an episode begins with its origin; an imported text may name its speaker."""
-    origin = origin_of(document)
-    text = document["text"]
+    origin, text = origin_of(document), document["text"]
     if document["collection"] == "episodes":
         speaker, _, said = text.partition(":")
         if speaker not in SPEAKERS:
             text = f"{origin}: {text}"
-        elif _is_archived(document):
+        elif not document["id"].startswith(_IMPORTED):
             text = f"{origin}:{said}"
     same_names = ("source", "collection", "path", "title", "tags", "project", "context", "privacy")
     return new_hit(
@@ -77,20 +77,16 @@ def origin_of(document: Document) -> str:
     if document["collection"] == "knowledge":
         return f"file {document['path']}".rstrip()
     if document["collection"] == "episodes":
-        return SPEAKERS.get(document["text"].partition(":")[0], "agent" if _is_archived(document) else "import")
+        other = "import" if document["id"].startswith(_IMPORTED) else "agent"
+        return SPEAKERS.get(document["text"].partition(":")[0], other)
     source = document["source"].partition(" ")[0].partition(":")[0].lower()
     if source in EXTERNAL:
         return document["source"]
-    if document["id"].startswith("im-"):  # an imported file may claim to be by the user
+    if document["id"].startswith(_IMPORTED):  # the file may claim to be by the user
         return "import"
     if source in ("user", "prompt", "agent", "import"):
         return source
     return "agent" if source in ("observe", "mcp") else "written"
-
-
-def _is_archived(document: Document) -> bool:
-    """Whether the archive wrote an episode, or a line of an export gives its id, and so the speaker in front of it."""
-    return not document["id"].startswith("im-")
 
 
 def written(hit: Hit) -> str:

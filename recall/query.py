@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
     import apsw
 
-
 OTHER_PROJECT = 0.8  # of the score of another project's hit, if a project is preferred: near equals come second
 
 

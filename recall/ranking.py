@@ -50,8 +50,6 @@ SMALL_STORE = 200  # documents: in a store of that size an absent word counts ha
 class Ranked:
     """A document with its score, its raw score and its boost."""
 
-    __slots__ = ("boost", "raw", "score", "traits")
-
     def __init__(self, score: float, raw: float, boost: float, traits: Traits) -> None:
         self.score = score
         self.raw = raw

@@ -133,7 +133,7 @@ def pull() -> Answer:
 
 
 @store.command("prune")
-def prune(confirmed: shared.ConfirmedDeletion = None) -> Answer | int:
+def prune(confirmed: shared.Confirmed = None) -> Answer | int:
     """Permanently delete old data (settings retention.*). Runs by itself, too."""
     from cli.terminal import agrees
     from core.store import deletion

@@ -12,7 +12,7 @@ from typer import Argument, Option
 
 from cli import shared
 from cli.output import Answer, is_for_person, require_known, step, template, write_verbatim, wrong_usage
-from core import clock, config
+from core import clock, config, words
 from core.errors import FAILED, usage
 from core.store import documents, sqlite
 from memory.knowledge import decisions
@@ -104,19 +104,14 @@ def note(
 
 def _store_note(turn_id: str, summary: str, place: dict[str, str], values: dict[str, str], now: int) -> dict[str, Any]:
     about = {"Decision": values.get("decision", "")}
-    about |= {name.title(): ", ".join(_csv(values.get(name, ""))) for name in ("evidence", "tools")}
+    about |= {name.title(): ", ".join(words.listed(values.get(name, ""))) for name in ("evidence", "tools")}
     about |= {name.title(): values.get(f"{name}-id", "") for name in ("loop", "story", "run")}
-    usefulness = ["-".join(tag.lower().split()) for tag in _csv(values.get("usefulness", ""))]
+    usefulness = ["-".join(tag.lower().split()) for tag in words.listed(values.get("usefulness", ""))]
     tags = ["turn_note", place["source"], place["agent"], values.get("channel", ""), *usefulness]
     db = sqlite.open_writing(busy_ms=config.load().get_int("store.busy_ms"), durable=True)
     origin = {"session": place["session"], "project": values.get("project", ""), "tags": tags}
     key, redacted = syncing.store_note(db, turn_id, summary, about, origin, now=now)
     return {"ids": [key], "redacted": redacted}
-
-
-def _csv(text: str) -> list[str]:
-    """The different entries of a comma-separated list."""
-    return list(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
 
 
 # The vault

@@ -227,7 +227,7 @@ def purge(
     project: shared.OnlyProject = "",
     before: Annotated[str, Option(metavar="DATE", help="Only memories older than this day")] = "",
     match: Annotated[str, Option(metavar="TEXT", help="Only what contains this text")] = "",
-    confirmed: shared.ConfirmedDeletion = None,
+    confirmed: shared.Confirmed = None,
 ) -> Answer:
     """Permanently delete memories, and what quotes them."""
     from cli.terminal import agrees

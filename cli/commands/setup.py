@@ -41,14 +41,13 @@ Agents = Annotated[
     Argument(metavar="AGENT", help=f"{', '.join(clients.NAMES)} or all", autocompletion=lambda: AGENTS),
 ]
 OfProject = Annotated[bool, Option("--project", help="The folder's project")]
-Confirmed = Annotated[bool | None, Option("--yes/--dry-run", "-y", help="Do not ask, or only show what would happen")]
 
 
 @app.command("install")
 def install(
     agents: Agents = None,
     project: OfProject = False,
-    confirmed: Confirmed = None,
+    confirmed: shared.Confirmed = None,
     mcp: Annotated[bool, Option("--mcp", help="Also add the MCP server")] = False,
     archive: Annotated[bool | None, Option("--archive/--no-archive", help="Also past sessions (default: ask)")] = None,
     list: Annotated[bool, Option("--list", help="Show where joelclaw is installed")] = False,
@@ -70,7 +69,7 @@ def install(
 
 
 @app.command("uninstall")
-def uninstall(agents: Agents = None, project: OfProject = False, confirmed: Confirmed = None) -> Answer:
+def uninstall(agents: Agents = None, project: OfProject = False, confirmed: shared.Confirmed = None) -> Answer:
     """Remove joelclaw from an agent's settings; the memory stays."""
     result = _change("uninstall", agents or [], confirmed, project=project)[0]
     return Answer(result, view=VIEW, exit_code=FAILED * any(row["failed"] for row in result["skipped"]))
