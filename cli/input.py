@@ -25,14 +25,12 @@ _HOURS = {"h": 1, "d": 24, "w": 168, "mo": 730, "m": 730, "y": 8766}
 
 def session_from_environment() -> str:
     """The session that our own environment variables name, or ""."""
-    names = (os.environ.get(name, "").strip() for name in SESSION_VARIABLES)
-    return next((name for name in names if name), "")
+    return next(filter(None, (os.environ.get(name, "").strip() for name in SESSION_VARIABLES)), "")
 
 
 def current_session() -> str:
     """The session that our own variables name, else that of the client that runs this command, or ""."""
-    names = [os.environ.get(name, "").strip() for name in CLIENT_VARIABLES]
-    of_client = [name for name in names if name]
+    of_client = [name for variable in CLIENT_VARIABLES if (name := os.environ.get(variable, "").strip())]
     return session_from_environment() or (of_client[0] if len(of_client) == 1 else "")
 
 

@@ -66,10 +66,8 @@ def document_hit(document: Document, score: float, raw: float, boost: float) -> 
 
 def origin_of_call(tool: str) -> str:
     """The origin of a tool's output: `tool Bash`, `web WebFetch`."""
-    lower = tool.lower()
-    reads_pages = any(word in lower for word in ("web", "fetch", "browse", "http", "url"))
-    kind = "web" if reads_pages else "tool"
-    return f"{kind} {tool}".rstrip()
+    reads_pages = any(word in tool.lower() for word in ("web", "fetch", "browse", "http", "url"))
+    return f"{'web' if reads_pages else 'tool'} {tool}".rstrip()
 
 
 def origin_of(document: Document) -> str:

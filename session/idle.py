@@ -244,8 +244,7 @@ def transcript_facts(path: str, agent: str) -> tuple[str, int | None]:
                     # The first lines say in which folder the session began; any other line counts only with a mark.
                     if not folder or any(mark in line for mark in client.context_marks):
                         entries = client.entries(parsed(line) or {})
-                        folders = (entry.folder for entry in entries if os.path.isdir(entry.folder))
-                        folder = folder or next(folders, "")
+                        folder = folder or next((entry.folder for entry in entries if os.path.isdir(entry.folder)), "")
                         compactions += sum(entry.kind == "compaction" for entry in entries)
     except OSError:
         pass

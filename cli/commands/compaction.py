@@ -333,5 +333,4 @@ def run(once: Annotated[bool, Option("--once", help="Only those that are due now
     """Compact sessions when they are due, until Ctrl-C."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.default_int_handler)
-    done = idle_compaction.run(config.load(), once=once)
-    return Answer({**done, "timersLeft": len(idle_compaction.timers())})
+    return Answer({**idle_compaction.run(config.load(), once=once), "timersLeft": len(idle_compaction.timers())})

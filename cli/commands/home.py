@@ -181,5 +181,4 @@ def restore(
     """Verify a backup, and replace the home with it."""
     from session import backup as backups
 
-    folder = os.path.expanduser(into) or files.home()
-    return Answer(backups.restore(file, folder, force=force, verify_only=verify_only))
+    return Answer(backups.restore(file, os.path.expanduser(into) or files.home(), force=force, verify_only=verify_only))

@@ -221,8 +221,7 @@ def search(
         )
     hits = found[:limit]
     for hit in hits if extract else ():
-        transcript = archived.read(db, hit["sessionId"], identity=stored_id)
-        hit["extraction"] = archived.extract(transcript, text)
+        hit["extraction"] = archived.extract(archived.read(db, hit["sessionId"], identity=stored_id), text)
     result: dict[str, Any] = {
         "query": text, "source": "raw:both" if without_notes else "observations", "resolvedRawSource": "local",
         "machine": machine, "runtime": runtime or "all", "sshTarget": None, "found": len(found), "local": {
@@ -244,8 +243,7 @@ def extract(
     format: Annotated[Literal["json", "markdown"], Option(help="markdown adds a text")] = "json",
 ) -> Answer:
     """Show what an archived session says about a topic."""
-    transcript = archived.read(sqlite.open_reading(), session, identity=stored_id)
-    extraction = archived.extract(transcript, query)
+    extraction = archived.extract(archived.read(sqlite.open_reading(), session, identity=stored_id), query)
     result: dict[str, Any] = {"format": format, "extraction": extraction}
     if format == "markdown":
         result["markdown"] = archived.markdown(extraction)
