@@ -15,7 +15,7 @@ Every step is linear in the text, and none raises on any str.
 from __future__ import annotations
 
 from core import TYPE_CHECKING
-from core.redaction.clues import ENCODED, NAME_PARTS, Clues, may_hold_secret
+from core.redaction.clues import ENCODED, NAME_PARTS, SPACES, Clues, may_hold_secret
 
 if TYPE_CHECKING:
     import re
@@ -166,22 +166,22 @@ def _find_obfuscated(text: str) -> list[Span]:
     from re import escape
 
     colour = r"(?:\x1b|\\u001[bB]|\\x1[bB]|\\033)\[[0-9;:?]{0,40}[A-Za-z]"
-    space = "[\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]"
-    pattern = compiled(f"(?i)({colour}|{space})|[{_INVISIBLE}]+|({'|'.join(map(escape, ENCODED))})")
-    if not Clues(pattern.sub(lambda match: " " if match[1] else ENCODED[match[2].lower()] if match[2] else "", text)):
+    pattern = compiled(f"(?i)({colour}|[{SPACES}])|[{_INVISIBLE}]+|({'|'.join(map(escape, ENCODED))})")
+
+    def shown(match: re.Match[str]) -> str:
+        return " " if match[1] else ENCODED[match[2].lower()] if match[2] else ""
+
+    decoded = pattern.sub(shown, text)
+    clues = Clues(decoded)
+    if not clues:
         return []
-    parts: list[str] = []
     places: list[int] = []  # of each character of the copy in the text
     done = 0
     for match in pattern.finditer(text):
-        is_blank, sign = match.groups()
-        instead = " " if is_blank else ENCODED[sign.lower()] if sign else ""
-        parts += (text[done : match.start()], instead)
-        places += (*range(done, match.start()), *[match.start()] * len(instead))
+        places += (*range(done, match.start()), *[match.start()] * len(shown(match)))
         done = match.end()
     places += range(done, len(text) + 1)
-    decoded = "".join([*parts, text[done:]])
-    spans = _find_plain(decoded, Clues(decoded))
+    spans = _find_plain(decoded, clues)
     return [(places[first], max(places[first] + 1, places[last]), kind) for first, last, kind in spans]
 
 

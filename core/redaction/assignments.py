@@ -127,8 +127,6 @@ def _family_in_context(text: str, start: int, end: int, kind: str) -> str:
     """The family of the name at start..end, whose own family is `kind`, considering the text before it."""
     name = text[start:end]
     before = text[start - 1] if start else ""
-    if before not in (" ", "?", "&", ":", "$", "\\"):
-        return kind
     if before == "\\" and name[0] in "nrt" and not kind:  # a literal `\n` before the name
         return family(name[1:].strip("-."))
     if before == " " and name.lower() in ("key", "token") and not (kind and text[end : end + 1] == "="):  # `API key`

@@ -58,7 +58,7 @@ _PRINTABLE_HIDING = frozenset(map(chr, range(0xFE00, 0xFE0F))).union(
     "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u3164\uffa0"
 )
 """What hides a secret although `str.isprintable` accepts it."""
-_SPACES = "\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
+SPACES = "\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
 """White space that patterns do not take for a blank."""
 _ESCAPES = ("\\u001b[", "\\x1b[", "\\033[")
 _FIRST_WORDS = frozenset(phrase.partition(" ")[0] + " " for phrase in PHRASES)
@@ -106,7 +106,7 @@ class Clues:
         self.signs, self.tokens, self.logins = set(), [], []
         self.is_hidden = "\x1b[" in text or ("\\" in text and any(map(text.__contains__, _ESCAPES)))
         words = set(text.split()) - _harmless
-        if not text.isascii() and (_has_invisible(words) or any(map(text.__contains__, _SPACES))):
+        if not text.isascii() and (_has_invisible(words) or any(map(text.__contains__, SPACES))):
             self.is_hidden = True
         if words:
             self._judge(words)
@@ -139,7 +139,8 @@ class Clues:
             if any(len(word) >= 66 and "0x" in word for word in formed):
                 signs.add("0x")
             self.tokens = [word for word in formed if len(word) >= MIN_TOKEN and word.lower() != word != word.upper()]
-        self.logins = [word for word in numbered if ":" in word[:-6] and _may_be_login(word)]
+        pairs = (word for word in numbered if word.count(":") == 1 and "/" not in word)
+        self.logins = [word for word in pairs if _may_be_password(word.partition(":")[2])]
         self.signs = signs
         if not self.is_hidden:
             self._remember(words | shapes)
@@ -198,12 +199,6 @@ def _are_among_plain(lower: str, anchors: set[str]) -> bool:
         for line, below in zip(lines, [*lines[1:], ""], strict=True)
         if any(map(f" {line} ".__contains__, anchors))
     )
-
-
-def _may_be_login(word: str) -> bool:
-    """Whether a word may be a user with a password: `root:…`."""
-    value = word.partition(":")[2]
-    return _may_be_password(value) and "/" not in word and ":" not in value
 
 
 def _may_be_password(word: str) -> bool:

@@ -35,9 +35,7 @@ _WORDS = {topic: frozenset(listed.split()) for topic, listed in {
 def find_in_prose(text: str, lower: str, names: list[Name], clues: Clues) -> list[Span]:
     """The (start, end, kind) of each secret in a sentence."""
     spans = each_once(text, names, lambda name: _described_value(text, lower, name))
-    topics = ("passw", " pw ", "key", "token", "secret", "login", "rotated", "swapped")
-    signs = (" it to ", "it's ", "it’s ", "one is ", "one was ")
-    if any(map(lower.__contains__, signs)) and any(map(lower.__contains__, topics)):
+    if any(map(lower.__contains__, (" it to ", "it's ", "it’s ", "one is ", "one was "))):
         spans += _find_said_of_it(text, lower)
     announcing = [*clues.signs.intersection(LOGINS), " pass ", " pw ", " password "]
     places = [place for place, _ in places_of(lower, announcing)]
@@ -211,8 +209,7 @@ def _value_at(text: str, at: int, kind: str, *, linked: bool = True, sure: bool 
     for end in ('"', "<", "`", "\\", "&quot", "&#", "&lt"):
         value = value.partition(end)[0]
     value = value.rstrip(".,;:)*?>").rstrip("'")
-    is_call = text[at + len(value) : at + len(value) + 1] == "("
-    if value and not is_call and is_described(value, kind, linked=linked, sure=sure):
+    if value and is_described(value, kind, linked=linked, sure=sure):
         return at, at + len(value)
     return NOTHING
 

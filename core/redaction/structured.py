@@ -50,22 +50,20 @@ def find_structured(text: str, lower: str, names: list[Name]) -> list[Span]:
 
 
 def _is_in_field(lower: str, name: Name) -> bool:
-    """Cheap pre-check: could the name be the content of a field?"""
+    """Whether the name is the content, or ends the content, of a field."""
     head = lower[max(0, name[0] - 64) : name[0]].rstrip("abcdefghijklmnopqrstuvwxyz0123456789_.-/")
     return head.rstrip(" \t\"'\\:=>").endswith(_FIELDS) and name[2] not in ("auth", "authorization", "query")
 
 
 def _value_of_field(text: str, name: Name) -> Span | None:
     """The value in the field after a field that contains the name; None if there is none."""
-    start, end, kind = name
-    labels = rf"(?i)(?:{'|'.join(_FIELDS)})[ \t\"'\\:=>]{{1,24}}[\w./-]{{0,40}}\Z"
+    _, end, kind = name
     field = (
         r"(?i)(?:(?!\}|</|/>|\n\n|- |(?:name|key)[\"'\\ ]{0,3}[:=])[\s\S]){0,200}?"
         rf"(?:(?:value|default)[\"'\\]{{0,3}}[ \t]{{0,24}}[:=][ \t>]{{0,8}}|--value +)(?:{_VALUE})"
     )
     element = r"[\"'\\]*(?:</key>(?:\s|\\[nt])*<string>|[\"'\\]>(?:\s*<value>)?)([^<\n]{1,240})<"
-    is_labelled = compiled(labels).search(text, max(0, start - 64), start)
-    match = (compiled(element).match(text, end) or compiled(field).match(text, end)) if is_labelled else None
+    match = compiled(element).match(text, end) or compiled(field).match(text, end)
     value = match.group(match.lastindex or 0) if match is not None else ""
     if match is None or is_placeholder(value) or value[0] in "/~" or "://" in value or value.startswith("arn:"):
         return None
