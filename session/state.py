@@ -15,7 +15,10 @@ from core.redaction import redact
 from core.words import clean, fingerprint
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any, TypedDict
+
+    Form = Callable[[Any, str], Any]
 
     class Message(TypedDict):
         """A prompt: its first 200 characters on one line, and a hash of all of it.
@@ -88,88 +91,122 @@ LOCK_WAIT_S = 5.0  # a hook may hold the lock until its deadline, usually 2 s
 _MAX_BYTES = 1_000_000
 _LONGEST_ID = 200
 
-# The form of each field: a number is the longest text, in characters; `int`, `bool` and `float` (or null) are values of
-# that type; a pair is a list (how many values at most, the last being kept, and the form of each); a dictionary is an
-# object, in which "*" means any name.
-_MEMORY = {"id": 80, "text": 160, "category": 40, "score": float}
-_FIELDS: dict[str, Any] = {
-    "version": int,
-    "sessionId": _LONGEST_ID,
-    "role": 60,
-    "agent": 40,
-    "cwd": 400,
-    "checkpoint": {
-        "currentTask": TASK_CHARS,
-        "filesModified": (FILES_SHOWN, FILE_CHARS),
-        "recallHits": (HITS_KEPT, 160),
-        "recallQueries": (3, 160),
-        "compactionCount": int,
-        "contextPercentAtCapture": float,
-    },
-    "messages": (MESSAGES_KEPT, {"text": 240, "hash": 80, "isShort": bool}),
-    "files": (FILES_KEPT, FILE_CHARS),
-    "contextTokens": float,
-    "contextLimit": float,
-    "warmZoneEntered": bool,
-    "hotZoneEntered": bool,
-    "recallCache": (3, {"query": 160, "hash": 80, "hits": (HITS_KEPT, _MEMORY), "at": int}),
-    "taskHash": 80,
-    "recalledHash": 80,
-    "writtenHash": 80,
-    "taskMemoryIds": (20, 80),
-    "lastCompactionAt": float,
-    "lastInjectionAt": float,
-    "injectedScopes": (40, 80),
-    "toldNames": (60, 80),
-    "injectedKinds": {"*": float},
-    "givenTexts": {"*": 4_000},
-    "injectedMemories": (40, 80),
-    "pendingFeedback": (16, {"id": 80, "terms": (TERMS_KEPT, 40), "used": int, "asked": bool, "turns": int}),
-    "lastMessageAt": float,
-    "lastRefreshAt": float,
-    "halfRefreshed": bool,
-    "noteOwed": bool,
-    "signpost": {"text": 10_000, "memoryIds": (HITS_KEPT, 80)},
-    "idleTimer": {"scheduledAt": int, "dueAt": int, "ratio": float, "cwd": PATH_CHARS, "transcript": PATH_CHARS},
-    "turnBeganAt": float,
-    "archivedTo": int,
-    "counts": dict.fromkeys(("saves", "flushes", "recalls", "writes", "injections", "userMessages"), int),
-    "startedAt": int,
-    "updatedAt": int,
-}
-_OR_NULL = ("signpost", "idleTimer")
-# The attribute of each field: `warm_zone_entered` for warmZoneEntered.
-_ATTRIBUTES = {key: "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in key) for key in _FIELDS}
-
 
 class Damaged(Exception):
     """A value does not fit its field."""
 
 
-def _fitted(value: Any, form: Any, name: str = "") -> Any:
-    """The value of a field within its bounds; None is a field that is missing. Raises Damaged."""
-    if isinstance(form, tuple):
-        most, of_each = form
-        return [_fitted(item, of_each, name) for item in _checked(value or [], name, list)[-most:]]
-    if isinstance(form, dict):
-        if value is None and name in _OR_NULL:
+# The forms of values: each returns a value within its bounds, and raises Damaged if it has another type. `name` is the
+# field, for the message. None is a value that is missing.
+
+
+def _whole(value: Any, name: str) -> int:
+    return 0 if value is None else _checked(value, name, int)
+
+
+def _number(value: Any, name: str) -> float | None:
+    return None if value is None else _checked(value, name, float, int)
+
+
+def _flag(value: Any, name: str) -> bool:
+    return False if value is None else _checked(value, name, bool)
+
+
+def _text(most: int) -> Form:
+    """A text of at most so many characters."""
+    return lambda value, name: _checked("" if value is None else value, name, str)[:most]
+
+
+def _list(most: int, form: Form) -> Form:
+    """A list of at most so many values, the last being kept."""
+    return lambda value, name: [form(item, name) for item in _checked(value or [], name, list)[-most:]]
+
+
+def _object(forms: dict[str, Form], *, or_null: bool = False) -> Form:
+    """An object with these fields. `or_null`: null if it is missing, else its fields are."""
+
+    def fitted(value: Any, name: str) -> dict[str, Any] | None:
+        if value is None and or_null:
             return None
         known = _checked(value or {}, name, dict)
-        if "*" in form:
-            fitting = {key[:40]: _fitted(item, form["*"], name) for key, item in [*known.items()][-16:]}
-            # A text in part would lose the end of its frame.
-            return {key: item for key, item in fitting.items() if item == known.get(key, item)}
-        return {key: _fitted(known.get(key), inner, key) for key, inner in form.items()}
-    if isinstance(form, type):
-        empty = None if form is float else form()
-        return empty if value is None else _checked(value, name, form, *([int] if form is float else []))
-    return _checked("" if value is None else value, name, str)[:form]
+        return {key: form(known.get(key), key) for key, form in forms.items()}
+
+    return fitted
+
+
+def _by_name(form: Form) -> Form:
+    """An object with any names, the last 16 being kept. A text that is too long is left out: cut, it loses its end."""
+
+    def fitted(value: Any, name: str) -> dict[str, Any]:
+        known = _checked(value or {}, name, dict)
+        values = {key[:40]: form(item, name) for key, item in [*known.items()][-16:]}
+        return {key: item for key, item in values.items() if item == known.get(key, item)}
+
+    return fitted
 
 
 def _checked(value: Any, name: str, *kinds: type) -> Any:
     if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
         raise Damaged(f"{name} is not of type {kinds[0].__name__}")
     return value
+
+
+_MEMORY: dict[str, Form] = {"id": _text(80), "text": _text(160), "category": _text(40), "score": _number}
+# A new field needs a line here and its annotation in SessionState; a line in `without_texts` if it quotes anything.
+_FIELDS: dict[str, Form] = {
+    "version": _whole,
+    "sessionId": _text(_LONGEST_ID),
+    "role": _text(60),
+    "agent": _text(40),
+    "cwd": _text(400),
+    "checkpoint": _object({
+        "currentTask": _text(TASK_CHARS),
+        "filesModified": _list(FILES_SHOWN, _text(FILE_CHARS)),
+        "recallHits": _list(HITS_KEPT, _text(160)),
+        "recallQueries": _list(3, _text(160)),
+        "compactionCount": _whole,
+        "contextPercentAtCapture": _number,
+    }),
+    "messages": _list(MESSAGES_KEPT, _object({"text": _text(240), "hash": _text(80), "isShort": _flag})),
+    "files": _list(FILES_KEPT, _text(FILE_CHARS)),
+    "contextTokens": _number,
+    "contextLimit": _number,
+    "warmZoneEntered": _flag,
+    "hotZoneEntered": _flag,
+    "recallCache": _list(3, _object({
+        "query": _text(160), "hash": _text(80), "hits": _list(HITS_KEPT, _object(_MEMORY)), "at": _whole,
+    })),
+    "taskHash": _text(80),
+    "recalledHash": _text(80),
+    "writtenHash": _text(80),
+    "taskMemoryIds": _list(20, _text(80)),
+    "lastCompactionAt": _number,
+    "lastInjectionAt": _number,
+    "injectedScopes": _list(40, _text(80)),
+    "toldNames": _list(60, _text(80)),
+    "injectedKinds": _by_name(_number),
+    "givenTexts": _by_name(_text(4_000)),
+    "injectedMemories": _list(40, _text(80)),
+    "pendingFeedback": _list(16, _object({
+        "id": _text(80), "terms": _list(TERMS_KEPT, _text(40)), "used": _whole, "asked": _flag, "turns": _whole,
+    })),
+    "lastMessageAt": _number,
+    "lastRefreshAt": _number,
+    "halfRefreshed": _flag,
+    "noteOwed": _flag,
+    "signpost": _object({"text": _text(10_000), "memoryIds": _list(HITS_KEPT, _text(80))}, or_null=True),
+    "idleTimer": _object({
+        "scheduledAt": _whole, "dueAt": _whole, "ratio": _number,
+        "cwd": _text(PATH_CHARS), "transcript": _text(PATH_CHARS),
+    }, or_null=True),
+    "turnBeganAt": _number,
+    "archivedTo": _whole,
+    "counts": _object(dict.fromkeys(("saves", "flushes", "recalls", "writes", "injections", "userMessages"), _whole)),
+    "startedAt": _whole,
+    "updatedAt": _whole,
+}  # fmt: skip
+# The attribute of each field: `warm_zone_entered` for warmZoneEntered.
+_ATTRIBUTES = {key: "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in key) for key in _FIELDS}
 
 
 class SessionState:
@@ -248,7 +285,7 @@ class SessionState:
 
     def to_json(self) -> dict[str, Any]:
         """The state as its file has it, every list and text within its bound."""
-        value = {key: _fitted(getattr(self, _ATTRIBUTES[key]), form, key) for key, form in _FIELDS.items()}
+        value = {key: form(getattr(self, _ATTRIBUTES[key]), key) for key, form in _FIELDS.items()}
         return {**value, "sessionId": self.session_id}  # never cut: it names the file
 
     def copy(self) -> SessionState:
@@ -322,7 +359,7 @@ class SessionState:
 
     def _fill(self, value: dict[str, Any]) -> None:
         for key, form in _FIELDS.items():
-            setattr(self, _ATTRIBUTES[key], _fitted(value.get(key), form, key))
+            setattr(self, _ATTRIBUTES[key], form(value.get(key), key))
 
 
 def states_folder() -> str:

@@ -61,15 +61,26 @@ def follow(
 ) -> tuple[Mark, Mark, bool]:
     """Store the marks of new nodes and note rewinds. Reading nodes again changes nothing.
 
+    An example without calls, so that a mark is only a row. Each entry has its parent in brackets.
+
+    | entry   | mark | |
+    |---|---|---|
+    | p1      | 1 | |
+    | a1 (p1) | 2 | |
+    | p2 (a1) | 3 | |
+    | a2 (p2) | 4 | |
+    | x (a1)  | 2 | It has no content, and a parent before the end: it takes its parent's mark. |
+    | p3 (x)  | 5 | The parent's mark is before the end: the rewind is (4, 2). p2 and a2 are abandoned. |
+
     Args:
         ends: the mark before the first node, and the mark after the last line that was a node of the tree; a queued
             prompt may come in between.
 
     Returns both marks after the last node, and whether the user went back.
     """
-    at, leaf = ends
-    found = rewinds(db, session)
-    known = len(found)
+    end, end_in_tree = ends
+    noted = rewinds(db, session)
+    known = len(noted)
     keys = json_text.dumps([key for node in nodes for key in node.calls])
     names = json_text.dumps([name for node in nodes for name in node.episodes])
     numbers = dict(
@@ -77,42 +88,56 @@ def follow(
     )
     rows = dict(db.execute(f"SELECT id, rowid FROM document WHERE session_id = ? AND id IN {LISTED}", (session, names)))
     for node in nodes:
-        parent = START if node.is_root and node.is_prompt else _mark_of(db, session, node.parent or 0)
-        earlier = parent if parent is not None and parent < leaf else None
-        if node.turns or node.rewound_to:
-            target = _taken_back(db, session, node, found)
-        else:
-            target = earlier if node.is_prompt else None
-        if target is not None and (at, target) not in found:
-            found.append((at, target))
-        episodes = [rows[name] for name in node.episodes if name in rows]
-        at = (max([at[0], *(numbers.get(key, 0) for key in node.calls)]), max([at[1], *episodes]))
+        older_parent = _older_parent(db, session, node, end_in_tree)
+        target = _target_of(db, session, node, older_parent, noted)
+        if target is not None and (end, target) not in noted:
+            noted.append((end, target))
+        last_call = max((numbers.get(key, 0) for key in node.calls), default=0)
+        last_row = max((rows.get(name, 0) for name in node.episodes), default=0)
+        end = (max(end[0], last_call), max(end[1], last_row))
         if node.id or node.parent is None:
-            leaf = at
-        if node.id or (node.is_prompt and episodes):  # a prompt without an id counts for `turns`
-            # An entry without content may come between the rewind and its prompt. It takes the mark of its parent, so
-            # that the prompt, whose parent it is, still goes back.
-            mark = earlier if earlier is not None and node.id and not node.is_content else at
-            values = (session, node.id or -max(episodes), *mark, node.is_prompt)
+            end_in_tree = end
+        # A prompt without an id is stored by its row, so that `turns` counts it.
+        if identifier := node.id or (-last_row if node.is_prompt else 0):
+            mark = older_parent if older_parent is not None and node.id and not node.is_content else end
+            values = (session, identifier, *mark, node.is_prompt)
             db.execute("INSERT OR REPLACE INTO node VALUES (?, ?, ?, ?, ?)", values)
-    if len(found) > known:
-        db.execute("UPDATE session SET branches = ? WHERE id = ?", (json_text.dumps(found), session))
+    if len(noted) > known:
+        db.execute("UPDATE session SET branches = ? WHERE id = ?", (json_text.dumps(noted), session))
         mark_abandoned(db, session)
-    return at, leaf, len(found) > known
+    return end, end_in_tree, len(noted) > known
 
 
-def _taken_back(db: apsw.Connection, session: str, node: Node, found: Sequence[Rewind]) -> Mark | None:
-    """The mark to which a client notes that the user went back; None if it is unknown."""
-    first = _mark_of(db, session, _hash_of(node.rewound_to))
-    if not node.rewound_to:
-        live, prompts = live_ranges(found), sessions.prompts(db, session)
-        taken = [mark for mark in prompts if any(begin[1] < mark[1] <= end[1] for begin, end in live)]
-        first = taken[-node.turns] if node.turns <= len(taken) else None
+def _older_parent(db: apsw.Connection, session: str, node: Node, end_in_tree: Mark) -> Mark | None:
+    """The mark of a node's parent if it is before the end of the tree, else None."""
+    parent = START if node.is_root and node.is_prompt else _mark_of(db, session, node.parent or 0)
+    return parent if parent is not None and parent < end_in_tree else None
+
+
+def _target_of(
+    db: apsw.Connection, session: str, node: Node, older_parent: Mark | None, noted: Sequence[Rewind]
+) -> Mark | None:
+    """The mark to which the user went back with a node, None if unknown or if he did not.
+
+    | the node | he went back |
+    |---|---|
+    | is a prompt, with a parent before the end | to the parent |
+    | names the first entry that he took back | before that entry |
+    | says how many turns he took back | before the prompt of the first of them; abandoned prompts do not count |
+    """
+    if not node.turns and not node.rewound_to:
+        return older_parent if node.is_prompt else None
+    if node.rewound_to:
+        first = _mark_of(db, session, _hash_of(node.rewound_to))
+    else:
+        live, prompts = live_ranges(noted), sessions.prompts(db, session)
+        prompts = [mark for mark in prompts if any(begin[1] < mark[1] <= end[1] for begin, end in live)]
+        first = prompts[-node.turns] if node.turns <= len(prompts) else None
     if first is None:
         return None
-    target = (first[0], first[1] - 1)  # before that prompt
-    for begin, earlier in reversed(found):
-        if begin == target:  # it was the first after a rewind
+    target = (first[0], first[1] - 1)
+    for begin, earlier in reversed(noted):
+        if begin == target:  # that entry was itself the first after a rewind
             target = earlier
     return target
 
