@@ -86,9 +86,8 @@ class Start:
 class Claim:
     """That the transcript of a session has an episode which the store knows as another session's."""
 
-    def __init__(self, episode: str, holder: str, claimant: str, context: str, first: str) -> None:
+    def __init__(self, episode: str, holder: str, claimant: str, first: str) -> None:
         self.episode = episode  # its id
         self.holder = holder  # the session that has it
         self.claimant = claimant  # the session whose transcript has it, too
-        self.context = context  # of the episode in that transcript
         self.first = first  # which of the two had it first, if the ids say so

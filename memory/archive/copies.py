@@ -103,7 +103,6 @@ def settle(db: apsw.Connection, claims: Sequence[Claim], *, vectors: bool, is_li
 
     Returns the sessions that got episodes. They must be read again, since the others may have them in another order.
     """
-    contexts = {(claim.episode, claim.claimant): claim.context for claim in claims}
     claimants: dict[str, set[str]] = {}
     for claim in claims:
         claimants.setdefault(claim.episode, set()).update((claim.holder, claim.claimant))
@@ -116,8 +115,7 @@ def settle(db: apsw.Connection, claims: Sequence[Claim], *, vectors: bool, is_li
             if not owner:
                 continue
             for episode in [name for name, names in claimants.items() if names == group]:
-                context = contexts.get((episode, owner), "")
-                if _move(db, episode, owner, context, signatures=signatures):
+                if _move(db, episode, owner, signatures=signatures):
                     again.add(owner)
             for session in group - {owner}:
                 _note_copies(db, session, owner)
@@ -126,14 +124,14 @@ def settle(db: apsw.Connection, claims: Sequence[Claim], *, vectors: bool, is_li
     return sorted(again)
 
 
-def _move(db: apsw.Connection, identifier: str, owner: str, context: str, *, signatures: bool) -> bool:
-    """Move an episode to its owner, with the context in its transcript; returns whether another session had it."""
+def _move(db: apsw.Connection, identifier: str, owner: str, *, signatures: bool) -> bool:
+    """Move an episode to its owner, whose transcript gives it a context; returns whether another session had it."""
     episode = documents.by_id(db, identifier)
     if episode is None or episode["forgotten_at"] is not None or episode["session_id"] in ("", owner):
         return False
     documents.remove(db, episode["rowid"], signatures=signatures)
-    episode["session_id"], episode["context"] = owner, context
-    documents.insert(db, episode, document_vector(episode["text"], context), signatures=signatures)
+    episode["session_id"], episode["context"] = owner, ""
+    documents.insert(db, episode, document_vector(episode["text"], ""), signatures=signatures)
     return True
 
 
@@ -149,17 +147,14 @@ def _note_forks(db: apsw.Connection, claims: Sequence[Claim], *, is_live: bool) 
 
 def _first_of(db: apsw.Connection, group: Iterable[str], claimed: Iterable[str], *, is_live: bool) -> str:
     """The session of a group in which the claimed episodes first appeared; "" if that is undecided."""
-    known = {session: sessions.by_id(db, session) for session in group}
-    lines = {name: sessions.ancestors(db, name) for name in known}
-    roots = [name for name, line in lines.items() if known.keys().isdisjoint(line[1:])]
+    lines = {name: sessions.ancestors(db, name) for name in group}
+    roots = [name for name, line in lines.items() if lines.keys().isdisjoint(line[1:])]
     # a fork of a session that is not archived has copied what it has, perhaps from another of these
     roots = [name for name in roots if sessions.by_id(db, lines[name][-1])] or roots
     began = {session: sessions.first_episode_at(db, session, claimed) for session in roots or group}
-    times = {session: at for session, at in began.items() if at is not None}
-    if len(began) > 1 and len(times) < len(began) and is_live:
+    if is_live and len(began) > 1 and None in began.values():
         return ""
-    ended = {session: record["updated_at"] for session, record in known.items() if record}
-    return min(began, key=lambda session: (times.get(session, 0), ended.get(session, 0), session))
+    return min(began, key=lambda session: (began[session] or 0, session))
 
 
 # Nothing names the parent, and entries have no ids

@@ -291,7 +291,7 @@ class SessionArchive:
             return
         if self._renames_copies:  # ids rise with the time
             first = holder if older["id"] < newer["id"] else self.session
-        self._claims.append(Claim(older["id"], holder, self.session, newer["context"], first))
+        self._claims.append(Claim(older["id"], holder, self.session, first))
 
     def _extend(self, older: Document, newer: Document, vector: bytes) -> bool:
         """Replace a stored episode by its newer form, unless that is only its beginning; returns whether it changed."""

@@ -83,6 +83,14 @@ def test_each_session_keeps_its_own_words(run: Run, tmp_path: Path, order: str, 
     assert turns(run) == texts, "reading changes nothing"
 
 
+def test_a_fork_keeps_no_names_of_the_calls_that_it_copied(run: Run, tmp_path: Path, home: Path) -> None:
+    parent = spoken(tmp_path, "kestrel")
+    parent.call("again", "Bash", command="grep -n kestrel_buffer include")
+    archive(run, fork(parent, CHILD, marked=False), parent)
+    with apsw.Connection(str(home / "store.db")) as db:
+        assert [*db.execute("SELECT DISTINCT session_id FROM name")] == [(PARENT,)]
+
+
 def test_a_running_fork_that_names_no_parent_is_known_by_its_copies(run: Run, tmp_path: Path) -> None:
     parent = spoken(tmp_path, "kestrel")
     archive(run, parent)
@@ -169,6 +177,7 @@ def test_lines_that_name_another_session_belong_to_that_one(run: Run, tmp_path: 
     own.user("go on with the gannet list")
     archive(run, own)
     assert {session: len(texts) for session, texts in turns(run).items()} == {PARENT: 2, CHILD: 1}
+    assert [(row["kind"], row["parent"]) for row in sessions(run)][1:] == [("fork", PARENT)]
 
 
 def test_a_purge_of_the_fork_leaves_its_parent(run: Run, tmp_path: Path, home: Path) -> None:
