@@ -3,19 +3,8 @@
 from __future__ import annotations
 
 from core import TYPE_CHECKING, json_text, words
-from core.store import documents
-from core.store.sqlite import (
-    BY_HAND,
-    COLLECTION_SHIFT,
-    COLLECTIONS,
-    NAME_OF,
-    SMALL_INDEX,
-    fetch_dicts,
-    marks,
-    quoted,
-    row_range,
-    small_idf,
-)
+from core.store import documents, sqlite
+from core.store.sqlite import COLLECTION_SHIFT, COLLECTIONS, NAME_OF, marks, quoted, row_range, small_idf
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -63,7 +52,7 @@ class LocalCandidates:
         if excludes_projects or any(filters.get(name) for name in ("session", "category", "tags", "between")):
             rows = RowFilter(self._db, filters, size)
         scores: dict[int, float] = {}
-        if terms and size <= SMALL_INDEX:
+        if terms and size <= sqlite.SMALL_INDEX:
             scores = self._lexical_small(terms, filters, rows)
         elif terms and (match := self._match(terms)):
             scores = self._lexical(match, filters, lexical, rows)
@@ -145,10 +134,10 @@ class LocalCandidates:
             "SELECT rowid, '' AS collection, (length(text) + octet_length(text)) / 2 AS chars,"
             " max(created_at, updated_at) AS confirmed_at, recall_count, retrieval_priority, write_verdict,"
             " stale OR tags LIKE '%\"stale\"%' AS stale, tags LIKE '%\"pinned\"%' AS pinned,"
-            f" write_reason = '{BY_HAND}' AS by_hand, superseded_by, project, session_id AS session,"
+            f" write_reason = '{sqlite.BY_HAND}' AS by_hand, superseded_by, project, session_id AS session,"
             f" {stage} AS stage FROM document WHERE rowid IN ({marks(rowids)})"
         )
-        found: list[Traits] = fetch_dicts(self._db, sql, tuple(rowids))
+        found: list[Traits] = sqlite.fetch_dicts(self._db, sql, tuple(rowids))
         for traits in found:
             traits["collection"] = NAME_OF[traits["rowid"] >> COLLECTION_SHIFT]
         return found
