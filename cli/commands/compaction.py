@@ -7,7 +7,7 @@ import os
 import signal
 from collections.abc import Iterable
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 from typer import Argument, Option
@@ -25,9 +25,6 @@ from session import known_sessions
 from session.compaction import preparation, session_tree, summary
 from session.known_states import list_states
 from session.state import read_state, stored_id, stored_line
-
-if TYPE_CHECKING:
-    from session.compaction.session_tree import Node
 
 app = typer.Typer()
 checkpoint = shared.group(app, "checkpoint", "Save what a session is doing, as its context fills.")
@@ -217,7 +214,7 @@ def serialize(
 ) -> Answer:
     """Print the conversation as flat text."""
     session = _Session(transcript, client, keep_recent=keep_recent)
-    entries: Iterable[Node]
+    entries: Iterable[session_tree.Node]
     if part == "context":
         entries = preparation.context_entries(session.transcript)
     elif part == "branch":
@@ -293,7 +290,7 @@ def branch(
     return Answer(result)
 
 
-def _ids(entries: Iterable["Node"]) -> list[str]:
+def _ids(entries: Iterable[session_tree.Node]) -> list[str]:
     return [entry.id for entry in entries]
 
 

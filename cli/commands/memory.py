@@ -3,8 +3,9 @@
 `memory write` is a hot command: `hot.py` runs it. `memory_bulk.py` has the commands on many memories.
 """
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
+import apsw
 import typer
 from typer import Argument, Option
 
@@ -24,9 +25,6 @@ from recall.names import CALL_PREFIX
 from session import known_sessions
 from session.known_states import bring_back_state, hide_state
 from session.state import state_lock
-
-if TYPE_CHECKING:
-    import apsw
 
 app = typer.Typer()
 memory = shared.group(app, "memory", "Write, find, move and forget memories.")
@@ -257,7 +255,7 @@ def purge(
 memory.add_typer(memory_bulk.app)
 
 
-def open_writing(identifier: str = "") -> tuple["apsw.Connection", dict[str, Any]]:
+def open_writing(identifier: str = "") -> tuple[apsw.Connection, dict[str, Any]]:
     """The store for writing, and the arguments of most changes. For an unknown id, no store is made."""
     if identifier:
         curate.find(sqlite.open_reading(), identifier)

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from itertools import product
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 from typer import Argument, Option
@@ -24,12 +24,8 @@ from core.redaction import redact
 from core.store import sessions, sqlite
 from otel import log
 from session.install import plan
-from session.install.client_settings import settings_of
+from session.install.client_settings import Settings, settings_of
 from session.state import has_state, stored_id
-
-if TYPE_CHECKING:
-    from session.install.client_settings import Settings
-    from session.install.plan import Plan
 
 app = typer.Typer()
 
@@ -84,7 +80,7 @@ def _change(
     """
     chosen, skipped = _choose(verb, list(dict.fromkeys(agents)), of_project=project)
 
-    def plans() -> list[list["Plan"]]:
+    def plans() -> list[list[plan.Plan]]:
         """All plans, before anything is written: if one file is refused, nothing changes."""
         return [plan.plans_for(client, project=project, mcp=mcp, remove=verb == "uninstall") for client in chosen]
 
@@ -109,7 +105,7 @@ def _change(
     return result, True
 
 
-def _choose(verb: str, names: list[str], *, of_project: bool) -> tuple[list["Settings"], list[dict[str, Any]]]:
+def _choose(verb: str, names: list[str], *, of_project: bool) -> tuple[list[Settings], list[dict[str, Any]]]:
     """The clients that are named, and with `all` those that are skipped and why.
 
     An uninstall of all also skips those whose settings cannot be read: they must not keep the others installed.
@@ -137,7 +133,7 @@ def _choose(verb: str, names: list[str], *, of_project: bool) -> tuple[list["Set
     return chosen, skipped
 
 
-def _describe(verb: str, plans: list["Plan"], backups: dict[str, str | None]) -> dict[str, Any]:
+def _describe(verb: str, plans: list[plan.Plan], backups: dict[str, str | None]) -> dict[str, Any]:
     """The result for a client. A file of ours that is added or removed as a whole is described instead of shown."""
     every = []
     for file_plan in plans:
