@@ -19,6 +19,18 @@
 What has a raw score below MIN_RAW is dropped. Then `raise_conclusions` may put the message that ends a turn before its
 prompt and its steps, and `recall.engine` drops what `reasons_to_drop` names and halves what `restates_question`.
 
+An example: four words, of which no document has one, in a store of 3,000 documents and 300 segments. The last message
+of a turn of work, 30 days old, has the BM25 8 and the cosine .55, and its segment the BM25 6.
+
+    words    = 8 / (8 + 11.2)                    = .42
+    meaning  = (.55 - .3) / .5 · .21             = .10
+    raw      = .42 + .10 · (1 - .42)             = .48
+    segment  = 6 / (6 + 4)                       = .60
+    weight   = 300 / (300 + 25) · .45            = .42
+    text     = .48 · 1 · (1 - .42) + .60 · .42   = .53
+    coverage = 1 - 1/4 · (1 - .06)               = .77
+    score    = .53 · .97 · 1 · 1 · .77           = .39
+
 An episode is a message of a transcript. In a session with tool calls it is part of work, in any other session part of
 a conversation. Numbers without another reason were tuned on the first 84 questions of docs/figures.md, which reports
 two further sets of questions about sessions. A number was removed if recall without it lost less than 1 % of the
@@ -61,7 +73,7 @@ class Ranking:
     """Ranks documents for a query. `episode_decay`: the share of its score that an episode loses with age."""
 
     def __init__(self, text: str, scope: Scope, now: int, episode_decay: float) -> None:
-        self._query_terms = words.query_terms(text)
+        self._asked = words.query_terms(text)
         self._period = period_named(words_of_time(text), now)
         self._scope = scope
         self._now = now
@@ -78,7 +90,10 @@ class Ranking:
     ) -> list[Ranked]:
         """The documents that may answer the query, best first.
 
-        `vector` is b"" for a search by words only.
+        Args:
+            terms: what the documents are searched for: the query's terms and their other forms (`db` for `database`),
+                or only the names in the query. Coverage counts the terms of the query as it was asked.
+            vector: of the query, b"" for a search by words only.
         """
         candidates = {
             row["rowid"]: row for row in source.candidates(terms, vector, filters, most_by_words, most_by_meaning)
@@ -95,7 +110,7 @@ class Ranking:
                 documents.append((traits, raw))
         if not documents:
             return []
-        missing = source.absent(self._query_terms)
+        missing = source.absent(self._asked)
         coverage = 1 - missing * (1 - smallness)
         if missing == 1 and max(raw for _, raw in documents) * coverage < MIN_RAW:
             return []  # no document has any of the words, nor is one near in meaning

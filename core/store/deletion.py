@@ -96,7 +96,7 @@ def select(db: apsw.Connection, criteria: Criteria) -> Selection:
     for name, kind in KINDS.items():
         where, values = _condition(db, kind, name, criteria)
         query = f"SELECT {kind.at}, bytes({kind.texts}), {kind.keys} FROM {kind.table} {kind.joined} WHERE ({where})"
-        found = list(db.execute(f"{query} AND NOT ({kind.purged})", values))
+        found = list(db.execute(f"{query} AND NOT ({kind.is_purged})", values))
         rows[name] = [row[2:] for row in found]
         size += sum(row[1] for row in found) if kind.session else 0  # other rows repeat the texts
         times += [row[0] for row in found if row[0] and row[0] > 0]

@@ -1,9 +1,27 @@
 """The stored kinds: a table that says how the rows of each are forgotten, purged and renamed.
 
-A new kind with texts gets a row of `KINDS`, which the functions below and a purge (`core.store.deletion`) follow.
+| kind | purge | forget a session | read it again | project |
+|---|---|---|---|---|
+| memories | empties, keeps the id | `memory.curate` hides them | removes the episodes | renamed |
+| toolCalls | empties, keeps the number | hidden | deleted, except forgotten and purged calls | renamed |
+| summaries | empties | hidden | deleted, except purged summaries | |
+| plans | empties | hidden with the session's row | stay | renamed |
+| names | deletes | hidden | deleted | |
+| places, edits, files | deletes | hidden | deleted | |
+| injectedTexts, hookCalls | deletes | hidden | stay | |
+| events | deletes | stay | stay | |
+| forgotten: what is hidden | empties or deletes | | stays | renamed |
+| contexts | empties | go with their memory | go with it | |
+| carries, refusals | empties | stay | stay | |
 
-Forgetting keeps a session's or a call's rows as JSON in the table `forgotten`, which only this module and a purge
-read, so no other query has to leave them out. `bring_back` restores them. What a purge has emptied stays empty.
+Hidden: the rows are deleted, and the table `forgotten` keeps them as JSON, so no other query has to leave them out.
+Only this module and a purge (`core.store.deletion`) read it; `bring_back` restores the rows. What a purge has emptied
+stays empty.
+
+A new kind with texts gets a row of `KINDS`: copy `summaries` if a purge empties it, `injectedTexts` if it deletes it.
+`forgotten_with` needs a column `session_id`, which places and edits lack: `calls.drop_places` deletes them with their
+files, and `bring_back` gives them new files.
+
 Functions that write belong inside the caller's transaction.
 """
 
@@ -32,14 +50,14 @@ class Kind(NamedTuple):
     session: str = ""
     at: str = "0"
     """Its time (ms), to compare with `memory purge --before`."""
-    purged: str = "false"
-    """Whether there is nothing left to purge."""
+    is_purged: str = "false"
+    """SQL: whether there is nothing left to purge."""
     joined: str = ""
     """The other tables that these expressions need."""
     forgotten_with: Literal["", "session", "hooks"] = ""
     """"session": its rows go when their session is forgotten or read again; "hooks": when it is forgotten."""
-    kept: str = "false"
-    """Whether a row stays when its session is read again, so that its text does not come back."""
+    stays: str = "false"
+    """SQL: whether a row stays when its session is read again, so that its text does not come back."""
     has_project: bool = False
     """It has a column `project`."""
 
@@ -51,57 +69,69 @@ class Kind(NamedTuple):
 
 
 _WITH_SESSION = "LEFT JOIN session ON session.id = session_id"
+_WITH_FILE = "JOIN place_file ON id = file_id"
 _FORGOTTEN_CALL = f"outcome = '{calls.FORGOTTEN}'"
 KINDS = {
     "memories": Kind(
-        "document", "rowid", "text, title, path, tags, history",
-        "text = '', context = '', title = '', path = '', fingerprint = '', session_id = '', project = '', source = '',"
-        f" tags = '[]', history = '[]', write_reason = '{documents.PURGED}'",
+        table="document", keys="rowid", texts="text, title, path, tags, history",
+        purge="text = '', context = '', title = '', path = '', fingerprint = '', session_id = '', project = '',"
+        f" source = '', tags = '[]', history = '[]', write_reason = '{documents.PURGED}'",
+        is_purged=f"text = '' AND write_reason = '{documents.PURGED}'",
         session="session_id", at="created_at", has_project=True,
-        purged=f"text = '' AND write_reason = '{documents.PURGED}'",
     ),
     "toolCalls": Kind(
-        "call", "session_id, number", "tool, file, command, error, passage",
-        session="session_id", at="coalesce(at, session.updated_at)", purged=_FORGOTTEN_CALL, joined=_WITH_SESSION,
-        forgotten_with="session", kept=_FORGOTTEN_CALL, has_project=True,
+        table="call", keys="session_id, number", texts="tool, file, command, error, passage",
+        is_purged=_FORGOTTEN_CALL,
+        session="session_id", at="coalesce(at, session.updated_at)", joined=_WITH_SESSION, has_project=True,
+        forgotten_with="session", stays=_FORGOTTEN_CALL,
     ),
     "summaries": Kind(
-        "compaction", "session_id, call", "summary", f"summary = '{sessions.PURGED_SUMMARY}'",
-        session="session_id", at="at", purged=f"summary IN ('', '{sessions.PURGED_SUMMARY}')", joined=_WITH_SESSION,
-        forgotten_with="session", kept=f"summary = '{sessions.PURGED_SUMMARY}'",
+        table="compaction", keys="session_id, call", texts="summary",
+        purge=f"summary = '{sessions.PURGED_SUMMARY}'",
+        is_purged=f"summary IN ('', '{sessions.PURGED_SUMMARY}')",
+        session="session_id", at="at", joined=_WITH_SESSION,
+        forgotten_with="session", stays=f"summary = '{sessions.PURGED_SUMMARY}'",
     ),
     "plans": Kind(
-        "session", "id", "plan", f"plan = '{sessions.PURGED_PLAN}'",
-        session="id", at="updated_at", purged=f"plan IN ('[]', '{sessions.PURGED_PLAN}')", has_project=True,
+        table="session", keys="id", texts="plan",
+        purge=f"plan = '{sessions.PURGED_PLAN}'",
+        is_purged=f"plan IN ('[]', '{sessions.PURGED_PLAN}')",
+        session="id", at="updated_at", has_project=True,
     ),
-    "events": Kind("event", "seq", "error, metadata, search_text", DELETE, session="session_id", at="timestamp"),
+    "events": Kind(
+        table="event", keys="seq", texts="error, metadata, search_text",
+        purge=DELETE, session="session_id", at="timestamp",
+    ),
     "injectedTexts": Kind(
-        "injection", "id", "text", DELETE, session="session_id", at="at", forgotten_with="hooks",
+        table="injection", keys="id", texts="text",
+        purge=DELETE, session="session_id", at="at", forgotten_with="hooks",
     ),
     "hookCalls": Kind(
-        "hook_call", "session_id, id", "error", DELETE, session="session_id", at="at", forgotten_with="hooks",
+        table="hook_call", keys="session_id, id", texts="error",
+        purge=DELETE, session="session_id", at="at", forgotten_with="hooks",
     ),
     "forgotten": Kind(
-        "forgotten", "id", "value",
-        "value = CASE kind WHEN 'call' THEN json_patch(value, json_object('tool', '', 'file', '',"
+        table="forgotten", keys="id", texts="value",
+        purge="value = CASE kind WHEN 'call' THEN json_patch(value, json_object('tool', '', 'file', '',"
         f" 'command', '', 'error', '', 'passage', '', 'outcome', '{calls.FORGOTTEN}'))"
         f" WHEN 'compaction' THEN json_set(value, '$.summary', '{sessions.PURGED_SUMMARY}')"
         f" WHEN 'session' THEN json_set(value, '$.plan', '{sessions.PURGED_PLAN}') ELSE '{{}}' END",
-        session="session_id", at="at",
-        purged=f"value = '{{}}' OR json_extract(value, '$.outcome') IS '{calls.FORGOTTEN}'"
+        is_purged=f"value = '{{}}' OR json_extract(value, '$.outcome') IS '{calls.FORGOTTEN}'"
         f" OR json_extract(value, '$.summary') IS '{sessions.PURGED_SUMMARY}'"
         f" OR json_extract(value, '$.plan') IS '{sessions.PURGED_PLAN}'",
-        has_project=True,
+        session="session_id", at="at", has_project=True,
     ),
-    "contexts": Kind("document", "rowid", "context"),
-    "names": Kind("name", "session_id, name", "name, place", DELETE, forgotten_with="session"),
-    "places": Kind("place", "file_id, name", "name, path", DELETE, joined="JOIN place_file ON id = file_id"),
-    "edits": Kind("edit", "file_id", "path", DELETE, joined="JOIN place_file ON id = file_id"),
-    "files": Kind("place_file", "id", "path", DELETE),
-    "carries": Kind("transcript", "source", "carry", "carry = ''"),
-    "refusals": Kind("outbox", "id", "refusal", "refusal = ''"),
+    "contexts": Kind(table="document", keys="rowid", texts="context"),
+    "names": Kind(
+        table="name", keys="session_id, name", texts="name, place", purge=DELETE, forgotten_with="session",
+    ),
+    "places": Kind(table="place", keys="file_id, name", texts="name, path", purge=DELETE, joined=_WITH_FILE),
+    "edits": Kind(table="edit", keys="file_id", texts="path", purge=DELETE, joined=_WITH_FILE),
+    "files": Kind(table="place_file", keys="id", texts="path", purge=DELETE),
+    "carries": Kind(table="transcript", keys="source", texts="carry", purge="carry = ''"),
+    "refusals": Kind(table="outbox", keys="id", texts="refusal", purge="refusal = ''"),
 }  # fmt: skip
-"""By the names that the result of a purge has. Places, edits and their files go with their session, too."""
+"""By the names that the result of a purge has."""
 
 
 def _tables(*forgotten_with: str) -> list[str]:
@@ -155,7 +185,7 @@ def _delete_work(db: apsw.Connection, session: str, *, keep_purged: bool = False
     calls.drop_places(db, session)
     for kind in KINDS.values():
         if kind.forgotten_with == "session":
-            unless = kind.kept if keep_purged else "false"
+            unless = kind.stays if keep_purged else "false"
             db.execute(f"DELETE FROM {kind.table} WHERE session_id = ? AND NOT ({unless})", (session,))
 
 
@@ -236,7 +266,7 @@ def hidden_calls(db: apsw.Connection, session: str) -> list[int]:
 def admit_again(db: apsw.Connection, session: str, source: str) -> None:
     """Let the transcript `source` bring back what was purged from a session: it is read again from its beginning."""
     for kind in (KINDS["toolCalls"], KINDS["summaries"]):
-        db.execute(f"DELETE FROM {kind.table} WHERE session_id = ? AND {kind.kept}", (session,))
+        db.execute(f"DELETE FROM {kind.table} WHERE session_id = ? AND {kind.stays}", (session,))
     db.execute("UPDATE session SET plan = '[]' WHERE id = ? AND plan = ?", (session, sessions.PURGED_PLAN))
     db.execute("UPDATE transcript SET head = '' WHERE source = ?", (source,))
 
