@@ -5,11 +5,13 @@ transcript; `memory archive` finds the files and their sessions first (`transcri
 
     ingest.ingest_file                  continues at the stored offset, a piece (up to 1 MB) at a time
         _Reader._add_line               line → entries, by the client; `admission` leaves out excluded folders
-            Piece.begin_line            the node of the line in the session's tree, and the session that said it
+            Piece.begin_line            the node of the line in the session's tree
+                pieces_of_others        the piece of the parent, if a fork copied the line; else the session's own piece
             Piece.add                   entry → Message: a prompt, answer, note or title, cut and redacted (`texts`)
                 SessionCalls.add        entry → CallDraft (a call, its result, its edits); plan; compaction
         SessionArchive.store            embeds the messages; then, in one transaction:
             kinds.start_over            deletes the rows of a session that is to be read again
+            store_copied                the same as below for each of `pieces_of_others`, as rows of that session
             _store_episodes             Message → a document, with both indexes
             SessionCalls.store          CallDraft → a call with its names and places (`places`, `error_cause`)
             branches.follow             nodes → the turns that the user took back are abandoned

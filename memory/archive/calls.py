@@ -103,45 +103,53 @@ class CallDraft:
 
 
 class Pending:
-    """What the pieces before left open, as the carry stores it: values by a name and the key of a call or a process.
+    """Values of one kind that pieces leave to the next, by the key of a call or a process; the carry stores them."""
 
-    - `last`, `script`: the last call; the last script.
-    - `parts` of a script without a result: the kinds of its calls. The kind of a known command is its fingerprint; an
-      unknown command is `?`, a patch `p`, anything else `-`.
-    - `runs` of a background process: the call that began it.
-    - `asks` of a call: the background process whose output it asks for.
-    - `prints` of either: the command and the path on two lines, if its output may hold a secret.
-    """
+    def __init__(self, work: dict[str, str], kind: str) -> None:
+        self._work = work  # the values of all kinds
+        self._kind = kind
 
-    def __init__(self, values: dict[str, str]) -> None:
-        self._values = values
-
-    def get(self, name: str, key: str = "") -> str:
+    def get(self, key: str = "") -> str:
         """A value; "" if there is none."""
-        return self._values.get(f"{name} {key}".rstrip(), "")
+        return self._work.get(f"{self._kind} {key}".rstrip(), "")
 
-    def pop(self, name: str, key: str) -> str:
+    def pop(self, key: str) -> str:
         """A value, which is no longer pending."""
-        return self._values.pop(f"{name} {key}", "")
+        return self._work.pop(f"{self._kind} {key}", "")
 
-    def set(self, name: str, key: str, value: str) -> None:
+    def set(self, key: str, value: str) -> None:
         """Keep a value."""
-        self._values[f"{name} {key}".rstrip()] = value
-        if len(self._values) > 60:  # the oldest outlived its use
-            del self._values[next(other for other in self._values if other != "last")]
+        self._work[f"{self._kind} {key}".rstrip()] = value
+        if len(self._work) > 60:  # the oldest outlived its use
+            del self._work[next(other for other in self._work if other != "last")]
 
 
 class SessionCalls:
     """Collects the entries of a piece in order, then stores what they say.
 
-    `is_copy`: a fork copied them. `pending`: the values of `Pending`, which are changed.
+    | what ends a call | how the call is known | method |
+    |---|---|---|
+    | its result | by its id | `_finish` |
+    | the result of the script (Codex) that made it and perhaps others | `_part_kinds` | `_finish_script` |
+    | the end of a command that such a script ran | `_part_kinds`: its fingerprint | `_finish_part` |
+    | the end of its background process | `_process_calls` | `_finish_process` |
+    | the result of another call, which asked for the output of that process | `_asked` | `_finish_asking` |
+
+    `is_copy`: a fork copied them. `work`: the values of each `Pending`, which are changed.
     """
 
-    def __init__(self, pending: dict[str, str], folder: str, *, is_copy: bool = False) -> None:
+    def __init__(self, work: dict[str, str], folder: str, *, is_copy: bool = False) -> None:
         self._is_copy = is_copy
         self.project = ""  # of the entries that are added
-        self._pending = Pending(pending)
-        self._last_call_before = self.last_call
+        self.last_call = Pending(work, "last")  # its key
+        self._script = Pending(work, "script")  # the last script
+        # by script without a result: the kinds of its calls. That of a known command is its fingerprint; an unknown
+        # command is `?`, a patch `p`, anything else `-`
+        self._part_kinds = Pending(work, "parts")
+        self._process_calls = Pending(work, "runs")  # by background process: the call that began it
+        self._asked = Pending(work, "asks")  # by call: the background process whose output it asks for
+        self._printing = Pending(work, "prints")  # by either: command and path, if its output may hold a secret
+        self._last_call_before = self.last_call.get()
         self._last_spoke_at = 0  # ms
         self._turn_ended_at = 0  # ms
         self._has_answered = True  # after its last call; the end of a turn without an answer is none
@@ -153,20 +161,13 @@ class SessionCalls:
             if folder and names_in_order(folder.rpartition("/")[2]):
                 self._folders.append(folder)
 
-    @property
-    def last_call(self) -> str:
-        """The key of the last call."""
-        return self._pending.get("last")
-
     def add(self, entry: Entry, prompts: int) -> None:
         """Add an entry; `prompts` is the number of prompts before it in this piece."""
         kind = entry.kind
-        if kind in ("prompt", "answer") and entry.text:
+        if kind == "call" or (kind in ("prompt", "answer") and entry.text):
             self._has_answered = kind == "answer"
             self._last_spoke_at = max(self._last_spoke_at, entry.at or 0)
-        elif kind == "call":
-            self._has_answered = False
-            self._last_spoke_at = max(self._last_spoke_at, entry.at or 0)
+        if kind == "call":
             self._begin(entry, prompts)
         elif kind == "result":
             self._add_result(entry)
@@ -175,9 +176,9 @@ class SessionCalls:
         elif kind == "edit":
             self._edited(call_key(entry.call)).edit(entry.hunks)
         elif kind == "process_end":
-            self._end(call_key(entry.process), entry.text, entry.failed)
+            self._finish_process(call_key(entry.process), entry.text, entry.failed)
             if entry.command:
-                self._end_part(entry)
+                self._finish_part(entry)
         elif kind == "turn_end":
             if self._has_answered or not entry.is_stop:
                 self._turn_ended_at = entry.at or 0
@@ -206,42 +207,42 @@ class SessionCalls:
             self._draft(key).outcome = "stopped"
             return
         self._has_answered = False
-        if self._pending.get("parts", key):
-            self._share(key, result)
+        if self._part_kinds.get(key):
+            self._finish_script(key, result)
         elif not (draft := self._draft(key)).outcome:
             if result.results:  # of a script without calls
                 result.failed = bool(result.failed)
             self._finish(draft, result)
 
-    def _share(self, script: str, result: Entry) -> None:
+    def _finish_script(self, script: str, result: Entry) -> None:
         """Give each call of a script its share of the result."""
         from clients.codex_script import shares
 
-        kinds = self._pending.get("parts", script).split()
+        kinds = self._part_kinds.get(script).split()
         found = shares(result, [kind not in ("p", "-") for kind in kinds])
         # in reverse, since a script that goes on is known by its first call
         for number, share in reversed([*enumerate(found, 1)]):
             draft, kind = self._draft(part_key(script, number)), kinds[number - 1]
             if share is None or draft.outcome not in ("", RUNNING):
                 continue
-            if kind == "-" and not self._pending.get("asks", draft.key) and not result.process:
+            if kind == "-" and not self._asked.get(draft.key) and not result.process:
                 share.failed = bool(result.failed) and share.failed
                 if share.process:  # the program to which it wrote
-                    self._pending.set("asks", draft.key, call_key(share.process))
+                    self._asked.set(draft.key, call_key(share.process))
             elif share.failed is None and not any(map(is_error_line, share.text.splitlines())):
                 share.failed = False
             self._finish(draft, share)
         if not result.process:
-            self._pending.pop("parts", script)
+            self._part_kinds.pop(script)
 
     def _parts(self, kind: str) -> list[CallDraft]:
         """The calls of the latest script that are of a kind and may still go on."""
-        script = self._pending.get("script")
-        kinds = enumerate(self._pending.get("parts", script).split(), 1)
+        script = self._script.get()
+        kinds = enumerate(self._part_kinds.get(script).split(), 1)
         drafts = [self._draft(part_key(script, number)) for number, found in kinds if found == kind]
         return [draft for draft in drafts if draft.outcome in ("", RUNNING)]
 
-    def _end_part(self, end: Entry) -> None:
+    def _finish_part(self, end: Entry) -> None:
         """Note the end of a command that a script ran."""
         drafts = self._parts(words.fingerprint(end.command)[:8]) or self._parts("?")
         for draft in drafts[:1]:
@@ -258,64 +259,63 @@ class SessionCalls:
             return
         self._drafts[draft.key] = draft
         self._events.append((draft, prompts))
-        self._pending.set("last", "", draft.key)
+        self.last_call.set("", draft.key)
         if call.part:
             runs = "?" if "exec" in call.tool or "shell" in call.tool else "-"
             kind = words.fingerprint(call.command)[:8] if call.command else "p" if call.files else runs
-            self._pending.set("parts", key, f"{self._pending.get('parts', key)} {kind}")
-            self._pending.set("script", "", key)
+            self._part_kinds.set(key, f"{self._part_kinds.get(key)} {kind}")
+            self._script.set("", key)
         if any(draft.printing):
-            self._pending.set("prints", draft.key, f"{draft.command}\n{file_path(call.target)}")
+            self._printing.set(draft.key, f"{draft.command}\n{file_path(call.target)}")
         if call.process:
-            self._pending.set("asks", draft.key, call_key(call.process))
+            self._asked.set(draft.key, call_key(call.process))
 
     def _draft(self, key: str) -> CallDraft:
         """The draft of a call; a new draft if the call is stored already."""
-        draft = self._drafts.get(key)
-        if draft is None:
-            draft = self._drafts[key] = CallDraft(key, self._folders)
-            self._events.append((draft, 0))
-        return draft
+        if key not in self._drafts:
+            self._drafts[key] = CallDraft(key, self._folders)
+            self._events.append((self._drafts[key], 0))
+        return self._drafts[key]
 
     def _finish(self, draft: CallDraft, result: Entry) -> None:
-        """Note a result. If the call asked for the output of a process, a failure is that of the call that began it."""
-        failed, shown_process, text = bool(result.failed), result.process, result.text
-        process = call_key(shown_process)
-        asked = self._pending.pop("asks", draft.key)
-        printed = self._pending.pop("prints", draft.key) or (self._pending.get("prints", asked) if asked else "")
+        """Note the result of a call."""
+        asked = self._asked.pop(draft.key)
+        printed = self._printing.pop(draft.key) or (self._printing.get(asked) if asked else "")
         if printed and (not draft.is_begun or asked):
             command, _, path = printed.rpartition("\n")
             draft.printing = (command, path)
         if asked:
-            if self._pending.get("runs", asked):
-                if not process and self._end(asked, text, failed, result):  # it has ended
-                    text = ""  # which was shared
-                failed = False
-            process, shown_process = "", ""
-        outcome = RUNNING if process else "failed" if failed else "" if result.failed is None and not asked else "ok"
-        draft.finish(text, outcome, shown_process)
+            self._finish_asking(draft, asked, result)
+            return
+        process = call_key(result.process)
+        ended = "failed" if result.failed else "" if result.failed is None else "ok"
+        draft.finish(result.text, RUNNING if process else ended, result.process)
         if process:
-            self._pending.set("runs", process, draft.key)
+            self._process_calls.set(process, draft.key)
             if printed:
-                self._pending.set("prints", process, printed)
+                self._printing.set(process, printed)
 
-    def _end(self, process: str, text: str, failed: bool | None, result: Entry | None = None) -> bool:
-        """Note the end of a background process in the call that began it; `failed` is None if it was stopped.
+    def _finish_asking(self, draft: CallDraft, process: str, result: Entry) -> None:
+        """Note the result of a call that asked for the output of a process. A failure is that of the process."""
+        text, failed = result.text, bool(result.failed)
+        if begun := self._process_calls.get(process):
+            if not result.process and self._part_kinds.get(begun):
+                self._process_calls.pop(process)
+                self._finish_script(begun, result)
+                text = ""
+            elif not result.process:
+                self._finish_process(process, text, failed)
+            failed = False
+        draft.finish(text, "failed" if failed else "ok", "")
 
-        Returns whether the result of a call that waited was shared among the calls of a script.
-        """
-        if key := self._pending.get("runs", process):
-            if result is not None and self._pending.get("parts", key):
-                self._pending.pop("runs", process)
-                self._share(key, result)
-                return True
+    def _finish_process(self, process: str, text: str, failed: bool | None) -> None:
+        """Note the end of a background process in the call that began it; `failed` is None if it was stopped."""
+        if begun := self._process_calls.get(process):
             if text or not failed:  # else its output may still be asked for
-                self._pending.pop("runs", process)
-            outcome = "stopped" if failed is None else "failed" if failed else "ok"
-            draft = self._draft(key)
+                self._process_calls.pop(process)
+            draft = self._draft(begun)
             reason = both_ends(text, MAX_READ_CHARS, *draft.printing) if failed else ""
-            draft.set_outcome(outcome, reason)
-        return False
+            draft.set_outcome("stopped" if failed is None else "failed" if failed else "ok", reason)
 
     def store(self, db: apsw.Connection, session: Session, *, prompts: int, is_first: bool, now: int) -> int:
         """Store all of it, inside the caller's transaction; returns the number of new calls.

@@ -87,23 +87,26 @@ def _end_of_name(path: str) -> str:
 
 
 def settle(db: apsw.Connection, claims: Sequence[Claim], *, vectors: bool, is_live: bool = False) -> list[str]:
-    """Give each episode that several sessions claim to the session in which it first appeared. Opens a transaction.
+    """Give each episode that several sessions claim to the session that said it first. Opens a transaction.
 
-    | episode | holder | claimant | owner |
-    |---|---|---|---|
-    | of a parent that is read first | parent | fork | the parent, which has it already |
-    | of a fork that is read first | fork | parent | the parent: it is moved, and the parent is read again |
-    | whose parent no transcript names | either | the other | the session that first said something of its own |
-    | the same, and the claimant runs and has said nothing of its own | either | new fork | undecided: it stays |
+    Who said it first; the first row that applies decides (`_owner`):
 
-    The calls that the others copied are deleted.
+    | what is known | where | owner |
+    |---|---|---|
+    | a transcript names the parent | `Piece.begin_line` stored it with the session | the parent |
+    | the ids rise with the time | `_note_forks`, from `Claim.first` | the session with the lower id |
+    | the claimant runs and has all that the holder has said | `_note_forks` | the holder |
+    | the claimant runs, and either has said nothing of its own | `_guessed_owner` | undecided: the holder keeps it |
+    | nothing | `_guessed_owner` | the session that first said something of its own |
+
+    If the holder is not the owner, the episode is moved. The calls that the others copied are deleted.
 
     Args:
         is_live: the claiming session is running.
 
     Returns the sessions that got episodes. They must be read again, since the others may have them in another order.
     """
-    claimants: dict[str, set[str]] = {}
+    claimants: dict[str, set[str]] = {}  # by episode
     for claim in claims:
         claimants.setdefault(claim.episode, set()).update((claim.holder, claim.claimant))
     again: set[str] = set()
@@ -111,7 +114,7 @@ def settle(db: apsw.Connection, claims: Sequence[Claim], *, vectors: bool, is_li
         signatures = vectors and documents.has_signatures(db)
         _note_forks(db, claims, is_live=is_live)
         for group in dict.fromkeys(map(frozenset, claimants.values())):
-            owner = _first_of(db, group, claimants, is_live=is_live)
+            owner = _owner(db, group, claimants, is_live=is_live)
             if not owner:
                 continue
             for episode in [name for name, names in claimants.items() if names == group]:
@@ -124,6 +127,33 @@ def settle(db: apsw.Connection, claims: Sequence[Claim], *, vectors: bool, is_li
     return sorted(again)
 
 
+def _note_forks(db: apsw.Connection, claims: Sequence[Claim], *, is_live: bool) -> None:
+    """Note the forks that the claims show, except those whose transcript names another parent."""
+    copied = [claim.episode for claim in claims]
+    for holder, claimant, first in dict.fromkeys((claim.holder, claim.claimant, claim.first) for claim in claims):
+        if first:
+            sessions.note_fork(db, claimant if first == holder else holder, first)
+        if is_live and sessions.first_episode_at(db, holder, copied) is None:
+            sessions.note_fork(db, claimant, holder)
+
+
+def _owner(db: apsw.Connection, group: Iterable[str], claimed: Iterable[str], *, is_live: bool) -> str:
+    """The session of a group that said the claimed episodes first; "" if that is undecided."""
+    lines = {session: sessions.ancestors(db, session) for session in group}
+    roots = [session for session, line in lines.items() if lines.keys().isdisjoint(line[1:])]
+    # a fork of a session that is not archived has copied what it has, perhaps from another of these
+    roots = [session for session in roots if sessions.by_id(db, lines[session][-1])] or roots or list(group)
+    return roots[0] if len(roots) == 1 else _guessed_owner(db, roots, claimed, is_live=is_live)
+
+
+def _guessed_owner(db: apsw.Connection, roots: Sequence[str], claimed: Iterable[str], *, is_live: bool) -> str:
+    """The session that first said something else than what is claimed; "" if that is undecided."""
+    own = {session: sessions.first_episode_at(db, session, claimed) for session in roots}
+    if is_live and None in own.values():
+        return ""
+    return min(roots, key=lambda session: (own[session] or 0, session))
+
+
 def _move(db: apsw.Connection, identifier: str, owner: str, *, signatures: bool) -> bool:
     """Move an episode to its owner, whose transcript gives it a context; returns whether another session had it."""
     episode = documents.by_id(db, identifier)
@@ -133,28 +163,6 @@ def _move(db: apsw.Connection, identifier: str, owner: str, *, signatures: bool)
     episode["session_id"], episode["context"] = owner, ""
     documents.insert(db, episode, document_vector(episode["text"], ""), signatures=signatures)
     return True
-
-
-def _note_forks(db: apsw.Connection, claims: Sequence[Claim], *, is_live: bool) -> None:
-    """Note the forks that the claims show: by the ids; a running session has copied all that another has said."""
-    copied = [claim.episode for claim in claims]
-    for holder, claimant, first in dict.fromkeys((claim.holder, claim.claimant, claim.first) for claim in claims):
-        if first:
-            sessions.note_fork(db, claimant if first == holder else holder, first)
-        if is_live and sessions.first_episode_at(db, holder, copied) is None:
-            sessions.note_fork(db, claimant, holder)
-
-
-def _first_of(db: apsw.Connection, group: Iterable[str], claimed: Iterable[str], *, is_live: bool) -> str:
-    """The session of a group in which the claimed episodes first appeared; "" if that is undecided."""
-    lines = {name: sessions.ancestors(db, name) for name in group}
-    roots = [name for name, line in lines.items() if lines.keys().isdisjoint(line[1:])]
-    # a fork of a session that is not archived has copied what it has, perhaps from another of these
-    roots = [name for name in roots if sessions.by_id(db, lines[name][-1])] or roots
-    began = {session: sessions.first_episode_at(db, session, claimed) for session in roots or group}
-    if is_live and len(began) > 1 and None in began.values():
-        return ""
-    return min(began, key=lambda session: (began[session] or 0, session))
 
 
 # Nothing names the parent, and entries have no ids

@@ -1,8 +1,8 @@
 """Stores the messages and calls of a session, a piece at a time: the second half of `memory.archive`. Hot path.
 
-`SessionArchive` stores what a `Piece` has collected. What a fork copied is a piece of the session that said it. Between
-two pieces, a `Carry` is kept with the position in the transcript. It holds above all the last message: the next message
-becomes its context, and some clients write a message again when it has grown.
+`SessionArchive` stores what a `Piece` has collected. Between two pieces, a `Carry` is kept with the position in the
+transcript. It holds above all the last message: the next message becomes its context, and some clients write a message
+again when it has grown.
 """
 
 from __future__ import annotations
@@ -38,19 +38,20 @@ MAX_FOLDERS = 40  # of a session
 class Piece:
     """A piece of a session, read and redacted, before it is stored. It continues the piece before it.
 
+    The lines that a fork copied are pieces of the sessions that said them: its `pieces_of_others`, which have none.
+
     Args:
         carry: what that piece left, as JSON; "" if this is the first piece.
     """
 
-    def __init__(self, archive: SessionArchive, carry: str, *, is_copy: bool = False) -> None:
+    def __init__(self, archive: SessionArchive, carry: str) -> None:
         self.archive = archive
-        self._session = archive.session
         self.carry = Carry.from_json(carry)
-        self.carry.session = self._session
-        self.is_first = not carry and not is_copy
+        self.carry.session = archive.session
+        self.is_first = not carry and not archive.fork
         self._typed_ahead = TypedAhead(self.carry.queue, self.carry.handed)
-        self.calls = SessionCalls(self.carry.work, archive.folder, is_copy=is_copy)
-        self.copies: dict[str, Piece] = {}  # what a fork copied, by the session that said it
+        self.calls = SessionCalls(self.carry.work, archive.folder, is_copy=bool(archive.fork))
+        self.pieces_of_others: dict[str, Piece] = {}  # what a fork copied, by the session that said it
         self.keeps_entries = False  # else their texts stay in memory
         self.entries: list[Entry] = []
         self._by_id: dict[str, Message] = {last.id: last} if (last := self.carry.last) else {}
@@ -82,13 +83,13 @@ class Piece:
 
     def _piece_of(self, owner: str) -> Piece:
         """The piece of the session that said a copied line; this piece if none is named or it looks like a secret."""
-        if owner and owner not in self.copies and owner == clean_name(owner):
-            self.copies[owner] = Piece(self.archive.of(owner), "", is_copy=True)
-        return self.copies.get(owner, self)
+        if owner and owner not in self.pieces_of_others and owner == clean_name(owner):
+            self.pieces_of_others[owner] = Piece(self.archive.archive_of(owner), "")
+        return self.pieces_of_others.get(owner, self)
 
     def _note_origin(self, head: Entry, owner: str) -> None:
         """Note who began the session, and until when it is a copy of its parent's, as far as a line says so."""
-        if head.session in ("", self._session):  # else it is a copy of its parent's
+        if head.session in ("", self.archive.session):  # else it is a copy of its parent's
             if head.parent_session not in ("", self.carry.parent):  # to redact it takes time
                 self.carry.parent = clean_name(head.parent_session) or self.carry.parent
             self.carry.kind = head.session_kind or self.carry.kind
@@ -116,7 +117,7 @@ class Piece:
         self.calls.project = self.archive.project_of(self.carry.folder)
         self.calls.add(entry, self.prompts)
         if entry.kind == "call" and self._node:
-            self._node.calls.append(self.calls.last_call)
+            self._node.calls.append(self.calls.last_call.get())
         if entry.kind == "title":
             self._add_title(entry)
         elif entry.kind in ("prompt", "answer") or entry.origin:
@@ -124,15 +125,15 @@ class Piece:
         elif entry.kind == "queue" and (text := self._typed_ahead.follow(entry.operation, entry.text)):
             typed = Entry("prompt", entry.at, text=text)
             # identified by its text and time, since lines that give several to the model at once are all alike
-            self._add_message(typed, identifier_of(typed, self._session, b"", 0), texts.bounded(text))
+            self._add_message(typed, identifier_of(typed, self.archive.session, b"", 0), texts.bounded(text))
 
     def _add_title(self, entry: Entry) -> None:
         """Add the title of the session; some clients also write down the titles of others."""
         text = texts.one_line(entry.text, 200)
-        is_own = not entry.parent or branches.has_node(self.archive.db, self._session, entry.parent, self.nodes)
-        if text and is_own and entry.session in ("", self._session):
+        is_own = not entry.parent or branches.has_node(self.archive.db, self.archive.session, entry.parent, self.nodes)
+        if text and is_own and entry.session in ("", self.archive.session):
             at = entry.at or (self.carry.last.at if self.carry.last else None)
-            identifier = sessions.title_id(self._session, by_user=entry.origin == "user")
+            identifier = sessions.title_id(self.archive.session, by_user=entry.origin == "user")
             self.changed[identifier] = Message(identifier, sessions.TITLE, at, self.calls.project, text)
 
     def _add_said(self, entry: Entry, line: bytes, number: int) -> None:
@@ -140,7 +141,7 @@ class Piece:
         body = texts.bounded(entry.text)
         if not body:
             return
-        identifier = identifier_of(entry, self._session, line, number)
+        identifier = identifier_of(entry, self.archive.session, line, number)
         if self._node and entry.kind == "prompt" and not entry.call:
             self._node.is_prompt = True
         is_new_prompt = entry.kind == "prompt" and identifier not in self._by_id
@@ -176,17 +177,14 @@ class SessionArchive:
 
     Args:
         claims: to be settled; each store may add some.
-        session: other than that of `origin`, if a fork has copied its entries.
-        fork: that fork.
+        session: other than that of `origin`, which is the `fork` that has copied its entries.
     """
 
-    def __init__(
-        self, db: apsw.Connection, origin: Origin, claims: list[Claim], session: str = "", fork: str = ""
-    ) -> None:
+    def __init__(self, db: apsw.Connection, origin: Origin, claims: list[Claim], session: str = "") -> None:
         self.db = db
         self._origin = origin
         self._claims = claims
-        self._fork = fork
+        self.fork = clean_name(origin.session) if session else ""
         self.session = clean_name(session or origin.session)
         known = folders.note(db, origin.cwd)
         self.project, self.folder = clean_name(known.project), clean_name(known.folder)
@@ -195,7 +193,6 @@ class SessionArchive:
         client = clients.by_name(origin.agent)
         self.is_tree = client.is_tree  # entries name their parent; else the order of the lines counts
         self._renames_copies = client.ids_of_copies == "new"
-        self._vectors = origin.vectors
 
     def store(self, source: str, before: Position | None, piece: Piece, head: str) -> tuple[int, int, int] | None:
         """Store a piece and the position after it, unless the stored position is no longer `before`, or the session was
@@ -207,21 +204,21 @@ class SessionArchive:
         Returns how many episodes are new and changed, and how many calls are new; None if nothing was stored.
         """
         # redacted and embedded before anything is locked
-        parts = (*piece.copies.values(), piece)
+        parts = (*piece.pieces_of_others.values(), piece)
         ready = [(part, [*map(part.archive.document, part.changed.values())]) for part in parts]
         with sqlite.transaction(self.db):
             is_moved = sessions.transcript_position(self.db, source) != before
             if is_moved or sessions.is_forgotten(self.db, self.session):
                 return None
-            if self._vectors:
+            if self._origin.vectors:
                 documents.ensure_signatures(self.db)
             if piece.is_first and sessions.take_due(self.db, self.session):
                 from core.store import kinds  # few sessions are read again
 
-                kinds.start_over(self.db, self.session, signatures=self._vectors)
+                kinds.start_over(self.db, self.session, signatures=self._origin.vectors)
             sessions.drop_guess(self.db, piece.carry.parent, self.session)
-            for copy, episodes in ready[:-1]:
-                copy.archive.store_copy(copy, episodes)
+            for copied, episodes in ready[:-1]:
+                copied.archive.store_copied(copied, episodes)
             counts = self._store_piece(piece, ready[-1][1])
             piece.carry.mark, piece.carry.leaf, piece.is_rewound = branches.follow(
                 self.db, self.session, piece.nodes, (piece.carry.mark, piece.carry.leaf)
@@ -231,14 +228,14 @@ class SessionArchive:
                 sessions.save_transcript_position(self.db, source, piece.end, head, carry, self._origin.now)
         return counts
 
-    def store_copy(self, piece: Piece, episodes: Sequence[Ready]) -> None:
+    def store_copied(self, piece: Piece, episodes: Sequence[Ready]) -> None:
         """Store what a fork copied from this session, as far as the session lacks it, inside a transaction."""
         if sessions.is_forgotten(self.db, self.session):
             return
         added, _, _ = self._store_piece(piece, episodes)
         if added:
             sessions.read_again(self.db, self.session)
-        calls.drop_copies(self.db, self._fork, self.session)
+        calls.drop_copies(self.db, self.fork, self.session)
         for first in sessions.ancestors(self.db, self.session)[1:]:  # a fork's fork names only the last
             calls.drop_copies(self.db, self.session, first)
 
@@ -260,14 +257,14 @@ class SessionArchive:
         purged = {row["id"]: row["rowid"] for row in known if row and documents.is_purged(row)}
         if purged and self._origin.again:
             for row in purged.values():
-                documents.remove(self.db, row, signatures=self._vectors)
+                documents.remove(self.db, row, signatures=self._origin.vectors)
             known = [None if older and older["id"] in purged else older for older in known]
         elif purged:
             episodes = _without_context(episodes)
             piece.carry.leave_out_quotes({*purged})
         for (document, vector), older in zip(episodes, known, strict=True):
             if older is None:
-                documents.insert(self.db, document, vector, signatures=self._vectors)
+                documents.insert(self.db, document, vector, signatures=self._origin.vectors)
                 added += 1
             elif older["session_id"] in ("", self.session):
                 updated += self._extend(older, document, vector)
@@ -287,7 +284,7 @@ class SessionArchive:
         What a fork says about a session is no claim, unless the fork or another fork of that session has the episode.
         """
         holder, first = older["session_id"], ""
-        if self._fork and holder != self._fork and self.session not in sessions.ancestors(self.db, holder):
+        if self.fork and holder != self.fork and self.session not in sessions.ancestors(self.db, holder):
             return
         if self._renames_copies:  # ids rise with the time
             first = holder if older["id"] < newer["id"] else self.session
@@ -303,7 +300,7 @@ class SessionArchive:
             return False
         if (text, context) != (newer["text"], newer["context"]):
             vector = document_vector(text, context)
-        documents.replace(self.db, _categorised(grown), vector, signatures=self._vectors)
+        documents.replace(self.db, _categorised(grown), vector, signatures=self._origin.vectors)
         return True
 
     def project_of(self, folder: str) -> str:
@@ -319,9 +316,9 @@ class SessionArchive:
             self._projects.clear()
             self.project = clean_name(at.project) if at.folder == self.folder else self.project
 
-    def of(self, session: str) -> SessionArchive:
+    def archive_of(self, session: str) -> SessionArchive:
         """The archive of another session, whose entries this session copied."""
-        return SessionArchive(self.db, self._origin, self._claims, session, self.session)
+        return SessionArchive(self.db, self._origin, self._claims, session)
 
     def _session(self, piece: Piece) -> Session:
         """The record of the session with what a piece says about it."""
