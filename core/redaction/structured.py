@@ -31,8 +31,6 @@ _LABELS = frozenset(
 _ELEMENTS = frozenset("element selector label placeholder field target locator description name".split())
 _LABELLED = frozenset("value val values default plaintext plain stringvalue string_value current new old".split())
 _TYPED = frozenset("text value val input content".split())
-
-
 _FIELDS = ("name", "key", "variable", "field", "setting", "property", "parameter", "param", "option", "entry", "-n")
 """What a field is called whose content may be the name of a secret."""
 

@@ -12,16 +12,11 @@ from __future__ import annotations
 import sys
 
 from core import TYPE_CHECKING
-from core.redaction import Span, compiled
+from core.redaction import Span, compiled, find_secrets
 from core.redaction.clues import FORMS, MIN_TOKEN
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from core.redaction.clues import Clues
-
-    Find = Callable[[str], list[Span]]
-    """Finds secrets of every kind: a token that is base64 of a text is judged by what the text contains."""
 
 DIGITS = frozenset("0123456789")
 SIGNS = frozenset("!#$%^&*+=@~?")
@@ -172,7 +167,7 @@ _PUBLIC = (
 )  # fmt: skip
 
 
-def find_random(text: str, find: Find) -> list[Span]:
+def find_random(text: str) -> list[Span]:
     """The random tokens of a text. The path of a URL is left alone."""
     shown = text
     if "-----BEGIN" in text:  # certificates and public keys are public
@@ -190,14 +185,14 @@ def find_random(text: str, find: Find) -> list[Span]:
         if word.lower() == word or word.upper() == word or DIGITS.isdisjoint(word) or _is_public(word):
             continue
         tokens = _in_path(text, word, start) if "/" in word else [(start, at)] if is_random(word) else []
-        if tokens and not _is_published(text, start, at, find):
+        if tokens and not _is_published(text, start, at):
             for first, end in tokens:
-                if (first, end) == (start, at) or not _is_published(text, first, end, find):
+                if (first, end) == (start, at) or not _is_published(text, first, end):
                     spans.append((first, end, "high-entropy"))
     return spans
 
 
-def _is_published(text: str, start: int, end: int, find: Find) -> bool:
+def _is_published(text: str, start: int, end: int) -> bool:
     """Whether the random token at start..end is public by its form, its place or the name before it."""
     word, before = text[start:end].lstrip("-"), text[max(0, start - 64) : start].lower()
     named = before.removesuffix('w/"').rstrip(" \t\"'`:=>\\")  # a weak ETag
@@ -212,10 +207,10 @@ def _is_published(text: str, start: int, end: int, find: Find) -> bool:
         return True
     folders = ("/tmp/", "/tmp.", "/var/folders/", "/dev/shm/", "\\Temp\\", "/Temp/")  # noqa: S108
     path = _word_before(text, start) + word
-    return any(folder in path for folder in folders) or (len(word) <= 4_096 and _is_encoded_text(word, find))
+    return any(folder in path for folder in folders) or (len(word) <= 4_096 and _is_encoded_text(word))
 
 
-def _is_encoded_text(word: str, find: Find) -> bool:
+def _is_encoded_text(word: str) -> bool:
     """Whether a word is base64 of several words in ASCII without a secret, or of JSON: the header of a token."""
     from binascii import Error, a2b_base64
 
@@ -227,7 +222,7 @@ def _is_encoded_text(word: str, find: Find) -> bool:
     except (Error, UnicodeDecodeError):
         return False
     is_text = len(text.split()) > 1 or text.startswith('{"') or compiled(_NODE_ID).match(text)
-    return len(text) >= 12 and bool(is_text) and " ".join(text.split()).isprintable() and not find(text)
+    return len(text) >= 12 and bool(is_text) and " ".join(text.split()).isprintable() and not find_secrets(text)
 
 
 def _in_path(text: str, word: str, start: int) -> list[tuple[int, int]]:
