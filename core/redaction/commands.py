@@ -141,20 +141,16 @@ def _looks_like_password(match: re.Match[str]) -> bool:
 
 
 def _add(match: re.Match[str], kind: str, spans: list[Span]) -> None:
+    """Add the word in the place of a secret, unless it is an option, a variable, a port or a word from a manual."""
     group = match.lastindex or 0
     value = match.group(group)
     if group > 2 or match.re.groups == 1:
         value = value.rstrip(",])}") or value
-    if _is_secret(value):
-        spans.append((match.start(group), match.start(group) + len(value), kind))
-
-
-def _is_secret(value: str) -> bool:
-    """Whether a word in the place of a secret is a secret, and not an option, a variable or a word from a manual."""
-    if len(value) < 3 or value[0] in "-$[<%" or is_placeholder(value):
-        return False
+    if len(value) < 3 or value[0] in "-$[<%" or is_placeholder(value) or (value.isalpha() and value.isupper()):
+        return
     ports = r"[\d.-]+:(?:[\d.-]+:)*[\d.-]{1,5}(?:/|\Z)"  # `3306:3306`, `127.0.0.1:53:53/udp`
-    return not compiled(ports).match(value) and not (value.isalpha() and value.isupper())
+    if not compiled(ports).match(value):
+        spans.append((match.start(group), match.start(group) + len(value), kind))
 
 
 _NAMES = r"\bkeys\b|to_entries.*\.key\W*\Z|\.(?:name|id)\W*\Z|\A(?:[^.]*\.)?metadata\b(?!.*\.data)|^policy$"
