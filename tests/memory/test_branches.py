@@ -225,6 +225,28 @@ def test_the_mark_follows_a_user_who_goes_back_to_a_branch(run: Run, tmp_path: P
     assert abandoned(run) == ({"saker"}, {"wren", "merlin", "hobby"})
 
 
+def test_a_rewind_of_copilot_is_marked(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "session-state/9d000000-0000-4000-8000-000000000001/events.jsonl"
+    path.parent.mkdir(parents=True)
+    rows: list[dict[str, Any]] = [{"type": "session.start", "data": {"sessionId": path.parent.name}}]
+    for word in ("wren", "merlin", "saker"):
+        if word == "saker":
+            rows.append({"type": "session.snapshot_rewind", "data": {"upToEventId": "merlin-user"}})
+        for role in ("user", "assistant"):
+            data = {"content": f"store the port under {word}_PORT"}
+            rows.append({"type": f"{role}.message", "id": f"{word}-{role}", "data": data})
+    with path.open("w") as file:
+        for number, row in enumerate(rows):
+            parent = rows[number - 1].get("id", f"e{number - 1}") if number else None
+            times = {"id": f"e{number}", "parentId": parent, "timestamp": f"2026-09-20T10:00:{number:02}.000Z"}
+            file.write(json.dumps(times | row) + "\n")
+    run("memory", "archive", str(path))
+    hits = run("recall", "store the port", "--limit", "9").result["hits"]
+    assert {hit["id"].partition("-")[0]: hit["isAbandoned"] for hit in hits} == {
+        "copilot:wren": False, "copilot:merlin": True, "copilot:saker": False,
+    }  # fmt: skip
+
+
 @pytest.mark.parametrize("client", [Claude, CodexFiles])
 def test_reading_a_transcript_again_changes_no_mark(run: Run, tmp_path: Path, home: Path, client: Any) -> None:
     told(run, client(tmp_path), [("wren", ""), ("merlin", "wren"), ("saker", "wren")], each=False)
@@ -270,6 +292,9 @@ def test_nothing_abandoned_is_in_a_note_or_in_lost(run: Run, tmp_path: Path) -> 
         hook("UserPromptSubmit", prompt=f"store the port under {word}_PORT")
         hook("PostToolUse", tool_name="Edit", tool_input={"file_path": f"{CWD}/src/{word}.py"})
         ends[word] = talk.turn(word, ends[after])
+        if word == "merlin":  # its plan is abandoned with it
+            plan = {"todos": [{"content": "merge merlin", "status": "in_progress"}]}
+            talk.add("assistant", [{"type": "tool_use", "id": "p", "name": "TodoWrite", "input": plan}], ends[word])
         hook("Stop")
     hook("PreCompact", trigger="auto")
     boundary = talk.add("system", "", ends["saker"], type="system", subtype="compact_boundary")
