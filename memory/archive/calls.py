@@ -179,9 +179,8 @@ class SessionCalls:
             self._finish_process(call_key(entry.process), entry.text, entry.failed)
             if entry.command:
                 self._finish_part(entry)
-        elif kind == "turn_end":
-            if self._has_answered or not entry.is_stop:
-                self._turn_ended_at = entry.at or 0
+        elif kind == "turn_end" and (self._has_answered or not entry.is_stop):
+            self._turn_ended_at = entry.at or 0
         elif kind == "plan":
             steps = [Step(step.id, one_line(step.text, 200), one_line(step.status, 200)) for step in entry.steps]
             self._events.append((Entry("plan", call=entry.call, whole=entry.whole, steps=steps), prompts))

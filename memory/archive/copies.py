@@ -94,15 +94,12 @@ def settle(db: apsw.Connection, claims: Sequence[Claim], *, vectors: bool, is_li
     | what is known | where | owner |
     |---|---|---|
     | a transcript names the parent | `Piece.begin_line` stored it with the session | the parent |
-    | the ids rise with the time | `_note_forks`, from `Claim.first` | the session with the lower id |
-    | the claimant runs and has all that the holder has said | `_note_forks` | the holder |
+    | the ids rise with the time | `_note_forks`, from `Claim.first` | the session in which the id is lower |
+    | the claimant runs (`is_live`) and has all that the holder has said | `_note_forks` | the holder |
     | the claimant runs, and either has said nothing of its own | `_guessed_owner` | undecided: the holder keeps it |
-    | nothing | `_guessed_owner` | the session that first said something of its own |
+    | nothing | `_guessed_owner` | the session that said nothing else, or said something else first |
 
     If the holder is not the owner, the episode is moved. The calls that the others copied are deleted.
-
-    Args:
-        is_live: the claiming session is running.
 
     Returns the sessions that got episodes. They must be read again, since the others may have them in another order.
     """
@@ -147,7 +144,7 @@ def _owner(db: apsw.Connection, group: Iterable[str], claimed: Iterable[str], *,
 
 
 def _guessed_owner(db: apsw.Connection, roots: Sequence[str], claimed: Iterable[str], *, is_live: bool) -> str:
-    """The session that first said something else than what is claimed; "" if that is undecided."""
+    """The session that said nothing but what is claimed, or said something else first; "" if that is undecided."""
     own = {session: sessions.first_episode_at(db, session, claimed) for session in roots}
     if is_live and None in own.values():
         return ""

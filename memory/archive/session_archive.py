@@ -71,7 +71,9 @@ class Piece:
 
         A copied line still is a node of the fork's tree.
         """
-        piece = self._piece_of(owner)
+        if owner and owner not in self.pieces_of_others and owner == clean_name(owner):  # else it may be a secret
+            self.pieces_of_others[owner] = Piece(self.archive.archive_of(owner), "")
+        piece = self.pieces_of_others.get(owner, self)
         self._note_origin(head, "" if piece is self else owner)
         self._begin_node(head)
         if head.folder:
@@ -80,12 +82,6 @@ class Piece:
             piece.carry.folder = head.folder
             piece.folders[head.folder] = None
         return piece
-
-    def _piece_of(self, owner: str) -> Piece:
-        """The piece of the session that said a copied line; this piece if none is named or it looks like a secret."""
-        if owner and owner not in self.pieces_of_others and owner == clean_name(owner):
-            self.pieces_of_others[owner] = Piece(self.archive.archive_of(owner), "")
-        return self.pieces_of_others.get(owner, self)
 
     def _note_origin(self, head: Entry, owner: str) -> None:
         """Note who began the session, and until when it is a copy of its parent's, as far as a line says so."""
