@@ -1,35 +1,26 @@
 """Gives each document of a recall its score, 0 to 1, the same for every query. Hot path.
 
-    raw   = words + meaning · (1 - words)
-    text  = raw · stage · (1 - weight) + segment · weight
-    score = min(1, text · time · project · boost) · coverage
+    raw   = words + meaning · (1 - words)                      .48 = .42 + .10 · .58
+    text  = raw · stage · (1 - weight) + segment · weight      .53 = .48 · 1 · .58 + .60 · .42
+    score = min(1, text · time · project · boost) · coverage   .39 = .53 · .97 · 1 · 1 · .77
 
-| factor   | range      | of a document | from |
-|---|---|---|---|
-| words    | 0 to 1     | its BM25; .5 at `half_bm25` | `saturated` |
-| meaning  | 0 to .7    | its cosine, from .3 to .8; less for episodes, least for work | `_meaning` |
-| stage    | .66 to 1   | less for prompts, steps and short texts of work | `_stage` |
-| segment  | 0 to 1     | the BM25 of the 4,000 characters around an episode | `_segments` |
-| weight   | 0 to .65   | of the segment; less for work, and if there are few | `_segments` |
-| time     | .4 to 1    | less with age, or outside the period that the query names | `_time` |
-| project  | .8 or 1    | .8 for another project, if one is preferred | `Scope.factor` |
-| boost    | .85 to 1.5 | feedback on a memory, and how often it was recalled | `_boost` |
-| coverage | 0 to 1     | less for each word of the query that no document has | `rank` |
+| factor   | range      | example               | of a document | from |
+|---|---|---|---|---|
+| words    | 0 to 1     | 8 / (8 + 11.2)        | its BM25; .5 at `half_bm25` | `saturated` |
+| meaning  | 0 to .7    | (.55 - .3) / .5 · .21 | its cosine, .3 to .8; less for episodes, least for work | `_meaning` |
+| stage    | .66 to 1   | 1                     | less for prompts, steps and short texts of work | `_stage` |
+| segment  | 0 to 1     | 6 / (6 + 4)           | the BM25 of the 4,000 characters around an episode | `_segments` |
+| weight   | 0 to .65   | 300 / 325 · .45       | of the segment; less for work, and if there are few | `_segments` |
+| time     | .4 to 1    | .97                   | less with age, or outside the period that the query names | `_time` |
+| project  | .8 or 1    | 1                     | .8 for another project, if one is preferred | `Scope.factor` |
+| boost    | .85 to 1.5 | 1                     | feedback on a memory, and how often it was recalled | `_boost` |
+| coverage | 0 to 1     | 1 - 1/4 · .94         | less for each word of the query that no document has | `rank` |
+
+The example is the last message of a turn of work, 30 days old, in a store of 3,000 documents and 300 segments. It has
+the BM25 8 and the cosine .55, its segment has the BM25 6, and one of the query's four words is in no document.
 
 What has a raw score below MIN_RAW is dropped. Then `raise_conclusions` may put the message that ends a turn before its
 prompt and its steps, and `recall.engine` drops what `reasons_to_drop` names and halves what `restates_question`.
-
-An example: four words, of which no document has one, in a store of 3,000 documents and 300 segments. The last message
-of a turn of work, 30 days old, has the BM25 8 and the cosine .55, and its segment the BM25 6.
-
-    words    = 8 / (8 + 11.2)                    = .42
-    meaning  = (.55 - .3) / .5 · .21             = .10
-    raw      = .42 + .10 · (1 - .42)             = .48
-    segment  = 6 / (6 + 4)                       = .60
-    weight   = 300 / (300 + 25) · .45            = .42
-    text     = .48 · 1 · (1 - .42) + .60 · .42   = .53
-    coverage = 1 - 1/4 · (1 - .06)               = .77
-    score    = .53 · .97 · 1 · 1 · .77           = .39
 
 An episode is a message of a transcript. In a session with tool calls it is part of work, in any other session part of
 a conversation. Numbers without another reason were tuned on the first 84 questions of docs/figures.md, which reports

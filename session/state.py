@@ -100,16 +100,8 @@ class Damaged(Exception):
 # field, for the message. None is a value that is missing.
 
 
-def _whole(value: Any, name: str) -> int:
-    return 0 if value is None else _checked(value, name, int)
-
-
-def _number(value: Any, name: str) -> float | None:
-    return None if value is None else _checked(value, name, float, int)
-
-
-def _flag(value: Any, name: str) -> bool:
-    return False if value is None else _checked(value, name, bool)
+def _value(empty: Any, *kinds: type) -> Form:
+    return lambda value, name: empty if value is None else _checked(value, name, *kinds)
 
 
 def _text(most: int) -> Form:
@@ -151,6 +143,9 @@ def _checked(value: Any, name: str, *kinds: type) -> Any:
     return value
 
 
+_whole = _value(0, int)
+_number = _value(None, float, int)
+_flag = _value(False, bool)
 _MEMORY: dict[str, Form] = {"id": _text(80), "text": _text(160), "category": _text(40), "score": _number}
 # A new field needs a line here and its annotation in SessionState; a line in `without_texts` if it quotes anything.
 _FIELDS: dict[str, Form] = {

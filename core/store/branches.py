@@ -27,9 +27,7 @@ if TYPE_CHECKING:
     from core.records import Call, Edit, Name, Place, Session
 
     Mark = tuple[int, int]
-    """The number of the last call and the row of the last episode up to an entry."""
     Rewind = tuple[Mark, Mark]
-    """Where the transcript ended, and the mark that the user went back to."""
 
 START = (0, 0)
 

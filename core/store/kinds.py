@@ -6,8 +6,7 @@
 | toolCalls | empties, keeps the number | hidden | deleted, except forgotten and purged calls | renamed |
 | summaries | empties | hidden | deleted, except purged summaries | |
 | plans | empties | hidden with the session's row | stay | renamed |
-| names | deletes | hidden | deleted | |
-| places, edits, files | deletes | hidden | deleted | |
+| names, places, edits, files | deletes | hidden | deleted | |
 | injectedTexts, hookCalls | deletes | hidden | stay | |
 | events | deletes | stay | stay | |
 | forgotten: what is hidden | empties or deletes | | stays | renamed |
@@ -81,21 +80,18 @@ KINDS = {
     ),
     "toolCalls": Kind(
         table="call", keys="session_id, number", texts="tool, file, command, error, passage",
-        is_purged=_FORGOTTEN_CALL,
         session="session_id", at="coalesce(at, session.updated_at)", joined=_WITH_SESSION, has_project=True,
-        forgotten_with="session", stays=_FORGOTTEN_CALL,
+        is_purged=_FORGOTTEN_CALL, forgotten_with="session", stays=_FORGOTTEN_CALL,
     ),
     "summaries": Kind(
         table="compaction", keys="session_id, call", texts="summary",
-        purge=f"summary = '{sessions.PURGED_SUMMARY}'",
-        is_purged=f"summary IN ('', '{sessions.PURGED_SUMMARY}')",
-        session="session_id", at="at", joined=_WITH_SESSION,
-        forgotten_with="session", stays=f"summary = '{sessions.PURGED_SUMMARY}'",
+        purge=f"summary = '{sessions.PURGED_SUMMARY}'", is_purged=f"summary IN ('', '{sessions.PURGED_SUMMARY}')",
+        session="session_id", at="at", joined=_WITH_SESSION, forgotten_with="session",
+        stays=f"summary = '{sessions.PURGED_SUMMARY}'",
     ),
     "plans": Kind(
         table="session", keys="id", texts="plan",
-        purge=f"plan = '{sessions.PURGED_PLAN}'",
-        is_purged=f"plan IN ('[]', '{sessions.PURGED_PLAN}')",
+        purge=f"plan = '{sessions.PURGED_PLAN}'", is_purged=f"plan IN ('[]', '{sessions.PURGED_PLAN}')",
         session="id", at="updated_at", has_project=True,
     ),
     "events": Kind(
@@ -103,12 +99,11 @@ KINDS = {
         purge=DELETE, session="session_id", at="timestamp",
     ),
     "injectedTexts": Kind(
-        table="injection", keys="id", texts="text",
-        purge=DELETE, session="session_id", at="at", forgotten_with="hooks",
+        table="injection", keys="id", texts="text", purge=DELETE, session="session_id", at="at", forgotten_with="hooks",
     ),
     "hookCalls": Kind(
-        table="hook_call", keys="session_id, id", texts="error",
-        purge=DELETE, session="session_id", at="at", forgotten_with="hooks",
+        table="hook_call", keys="session_id, id", texts="error", purge=DELETE,
+        session="session_id", at="at", forgotten_with="hooks",
     ),
     "forgotten": Kind(
         table="forgotten", keys="id", texts="value",
