@@ -15,6 +15,8 @@ from session import own_command
 from session.install import settings_text
 from session.install.settings_text import Malformed
 
+PLUGIN_PLACE = ("plugins", "entries", own_command.NAME)  # in the settings of OpenClaw
+
 
 def settings_of(client: Client) -> "Settings":
     """The settings of a client. A client without a class here has no switches and no rules."""
@@ -48,9 +50,9 @@ class Settings:
     servers_key = "mcpServers"  # in that file, the table of the servers
     server_fields: Mapping[str, Any] = {}  # of a server, besides its command
     rules_heading = "joelclaw: recall may run without asking (written by joelclaw install, removed by uninstall)"
-    switch: tuple[str, ...] = ()  # the setting that switches all hooks on or off, by its path of names
-    switch_file = ""  # below the user's folder: the file with it, if not the settings with hooks
-    switch_on = True  # its value that lets hooks run
+    switches: tuple[tuple[str, ...], ...] = ()  # settings that switch hooks on or off, each by its path of names
+    switch_file = ""  # below the user's folder: the file with them, if not the settings with hooks
+    switch_on = True  # their value that lets hooks run
     has_projects = True  # a project can have settings with our hooks
     asks_trust = False  # it runs a project's hooks only in a folder that the user trusts
 
@@ -98,20 +100,19 @@ class Settings:
         return [trust] * (project and self.asks_trust) + switches
 
     def switched_off(self) -> list[Obstacle]:
-        """The client's own switch, in the nearest file that sets it for a session in the current folder."""
-        if not self.switch:
-            return []
-        *names, name = self.switch
+        """The client's own switches, in the nearest file that sets them for a session in the current folder."""
         shared = self.path(project=True)
         nearest = (os.path.join(os.path.dirname(shared), "settings.local.json"), shared, self.path(project=False))
         only = self.plugins_file or (self.switch_file and self.below(self.switch_file, project=False))
-        for path in (only,) if only else nearest:
-            value = read_settings(path, *names).get(name)
-            if value is not None:
-                about = f"hooks are switched off by `{'.'.join(self.switch)}` in {path}"
-                fix = f"set `{'.'.join(self.switch)}` to {json.dumps(self.switch_on)} in {path}"
-                return [Obstacle(about, fix)] * (value is (not self.switch_on))
-        return []
+        found = []
+        for *names, name in self.switches:
+            values = ((path, read_settings(path, *names).get(name)) for path in ((only,) if only else nearest))
+            path, value = next((pair for pair in values if pair[1] is not None), ("", None))
+            if value is (not self.switch_on):
+                switch = f"`{'.'.join((*names, name))}`"
+                fix = f"set {switch} to {json.dumps(self.switch_on)} in {path}"
+                found.append(Obstacle(f"hooks are switched off by {switch} in {path}", fix))
+        return found
 
     def untrusted(self, *, project: bool) -> list[Obstacle]:  # noqa: ARG002  # for subclasses
         """Hooks and folders that the user must trust before the client runs our hooks."""
@@ -122,7 +123,7 @@ class ClaudeForm(Settings):
     """A client whose settings have the form of Claude Code's."""
 
     allowed: tuple[str, ...] = ("permissions", "allow")
-    switch = ("disableAllHooks",)
+    switches = (("disableAllHooks",),)
     switch_on = False
 
 
@@ -169,7 +170,7 @@ class CodexSettings(Settings):
     rule_file = "rules/joelclaw.rules"
     servers_file = "config.toml"
     servers_key = "mcp_servers"
-    switch = ("features", "hooks")
+    switches = (("features", "hooks"),)
     switch_file = "config.toml"
     server_fields: Mapping[str, Any] = {"env_vars": ["JOELCLAW_HOME"]}  # which Codex would not pass on
     asks_trust = True
@@ -204,7 +205,7 @@ class GeminiSettings(Settings):
 
     label = "joelclaw"
     rule_file = "policies/joelclaw.toml"
-    switch = ("hooksConfig", "enabled")
+    switches = (("hooksConfig", "enabled"),)
     servers_file = "settings.json"
     asks_trust = True
 
@@ -243,7 +244,7 @@ class OpenClawSettings(Settings):
 
     applies = "takes effect when OpenClaw's gateway restarts"
     has_projects = False
-    switch = ("plugins", "entries", own_command.NAME, "enabled")
+    switches = ((*PLUGIN_PLACE, "enabled"), (*PLUGIN_PLACE, "hooks", "allowConversationAccess"))
     manifests = ("package.json", "openclaw.plugin.json")
 
     @property

@@ -15,11 +15,10 @@ from clients.content import as_object
 from core import files
 from core.errors import Failure
 from session import own_command
-from session.install.client_settings import Settings
+from session.install.client_settings import PLUGIN_PLACE, Settings
 from session.install.settings_text import Malformed
 
 EXTENSION = "the extension of joelclaw, which the client loads"
-PLUGIN_PLACE = ("plugins", "entries", own_command.NAME)  # in the settings of OpenClaw
 SKILL = "skills/joelclaw/SKILL.md"  # below a client's folder: a short instruction that its model may read
 EXTENSION_LINE = re.compile(r"^const JOELCLAW = .*$", re.MULTILINE)
 
@@ -166,9 +165,9 @@ class Entries:
             self._replace_rules(value, command, mcp=mcp)
         if self.has_server:
             self._replace_server(value, command, mcp=mcp)
-        if self.has_plugin and command:  # other settings in it are the user's
-            plugin = _container(value, dict, *PLUGIN_PLACE)
-            plugin |= {"enabled": True, "hooks": {**as_object(plugin, "hooks"), "allowConversationAccess": True}}
+        if self.has_plugin and command:  # a switch that the user set stays
+            _container(value, dict, *PLUGIN_PLACE).setdefault("enabled", True)
+            _container(value, dict, *PLUGIN_PLACE, "hooks").setdefault("allowConversationAccess", True)
         elif self.has_plugin:
             as_object(value, *PLUGIN_PLACE).clear()
         for place in () if command else self._places:

@@ -74,11 +74,16 @@ def test_what_others_wrote_since_stays(user: User) -> None:
     assert config.read_text() == str(SETTINGS["json5"]).replace("mode: 'local'", "mode: 'remote'")
 
 
-def test_the_users_own_settings_of_the_plugin_stay(user: User) -> None:
-    write(user, "{plugins: {entries: {joelclaw: {enabled: false, hooks: {timeoutMs: 9000}}}}}")
+@pytest.mark.parametrize("is_enabled", [False, True])
+def test_the_users_own_settings_of_the_plugin_stay(user: User, is_enabled: bool) -> None:
+    own = {"enabled": is_enabled, "hooks": {"timeoutMs": 9000, "allowConversationAccess": False}}
+    write(user, json.dumps({"plugins": {"entries": {"joelclaw": own}}}))
     assert user.codes("--client", "openclaw") == {"openclaw": ["HOOKS_REMOVED"]}
-    user.call("install", "openclaw", "--yes", "--no-archive")
-    assert plugin_of(user) == {"enabled": True, "hooks": {"timeoutMs": 9000, "allowConversationAccess": True}}
+    (row,) = user.call("install", "openclaw", "--yes", "--no-archive")["agents"]
+    assert any("switched off by `plugins.entries.joelclaw.hooks.allow" in note for note in row["notes"])
+    switched_off = ["HOOKS_DISABLED"] * (2 - is_enabled)
+    assert user.codes("--client", "openclaw", "--fix")["openclaw"] == switched_off
+    assert plugin_of(user) == own
 
 
 ENTRY = json.dumps({"joelclaw": PLUGIN})
