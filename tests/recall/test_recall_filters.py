@@ -116,7 +116,7 @@ def test_a_filter_returns_the_admitted_part_of_an_unfiltered_search(
         memory(memories) as db,
         patch.object(search, "FEW_ROWS", few),
         patch.object(search, "LARGE_SHARE", many),
-        patch.object(search, "SMALL_INDEX", small),
+        patch.object(sqlite, "SMALL_INDEX", small),
     ):
         admitted = {f"d{number}" for number, document in enumerate(memories) if is_meant(document, wanted_filters)}
         ids = {row: str(name) for row, name in db.execute("SELECT rowid, id FROM document")}
@@ -148,7 +148,7 @@ def test_a_project_with_nearly_all_documents_is_not_prefiltered() -> None:
     with memory([document_of("p")] * 20 + [document_of("q")]) as db, patch.object(search, "FEW_ROWS", 10):
         source = LocalCandidates(db, vectors=True)
         of_p: Any = {**ALL, "projects": ("p", ""), "others": ("q",)}
-        with patch.object(search, "SMALL_INDEX", 0):
+        with patch.object(sqlite, "SMALL_INDEX", 0):
             assert len(source.candidates(["queue"], vector(1), of_p, 5, 5)) >= 5
         assert not db.execute("SELECT count(*) FROM temp.sqlite_schema").get, "looked at among the best of all"
         of_q: Any = {**ALL, "projects": ("q", ""), "others": ("p",)}
