@@ -31,7 +31,7 @@ _COLUMNS = {
     "sessions": ("sessionId", "client", "project", "updatedAt", "turns", "contextPercent", "percent", "task"),
     "hits": ("score", "sessionId", "client", "collection", "type", "title", "path", "snippet", "snippets"),
     "agents": ("agent", "scope", "changed", "path", "backup", "backupsLeft", "notes"),
-    "installs": ("agent", "scope", "present", "installed", "current", "path"),
+    "installs": ("agent", "scope", "present", "installed", "current", "path", "notes"),
 }
 """The columns of a list of objects, by its name in the result. Other lists show the first seven values."""
 

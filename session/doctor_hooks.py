@@ -82,10 +82,13 @@ class Checked:
         is_twice, other = False, settings.path(project=not self._project)
         with suppress(Failure):
             is_twice = other != self._path and bool(plan.installed_in(settings, other))
-        if not installed or not self.facts["installed"]:  # a hook that the user edited stays after an uninstall
+        if not installed or not self.facts["installed"]:
             if plan.receipt_of(self._path) or self.facts["installed"]:
                 message = f"joelclaw was installed in {self._path} but its hooks are gone"
                 yield error("HOOKS_REMOVED", name, message, self._install)
+            elif installed:  # what the user edited stays after an uninstall
+                message = f"joelclaw is not installed in {self._path}, but edited hooks in it call it and still run"
+                yield warning("HOOKS_LEFT", name, message, f"delete them by hand, or run `{self._install}`")
             elif self.facts["present"] and not is_twice:
                 yield note("NOT_INSTALLED", name, f"{name} is here, but joelclaw is not installed in it", self._install)
             return

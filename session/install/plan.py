@@ -120,10 +120,11 @@ class Plan:
                 if original is None:
                     original = self._edited(value, rest)
                 self.after = None if self._is_created and original.strip() in ("", "{}") else original
-            if self._entries.is_other_server_in(value) and self.receipt:
-                self.notes = [self._other_server()]
             if self._entries.has_hooks and entries.installed_entries(rest, self.client):
-                self.notes.append(f"hooks in {self.path} that call joelclaw were edited and stay unchanged")
+                about = "were edited, so they stay and still run: delete them by hand"
+                self.notes = [f"hooks in {self.path} that call joelclaw {about}"]
+            if self._entries.is_other_server_in(value) and self.receipt:
+                self.notes.append(self._other_server())
 
     def own_file(self, text: str, purpose: str, *, remove: bool) -> None:
         """Plan to write or remove a file that is ours alone. Another file, or a file that the user edited, stays."""
@@ -234,14 +235,15 @@ def installation_row(client: Settings, project: bool) -> dict[str, Any]:
     if project and not client.has_projects:
         return row
     try:
-        if any(plan.changed for plan in plans_for(client, project=project, remove=True)):
+        removal = plans_for(client, project=project, remove=True)
+        row["notes"] = [note for plan in removal for note in plan.notes]
+        if any(plan.changed for plan in removal):
             row["installed"], row["version"] = True, receipt_of(path).get("version")
             row["current"] = not any(plan.changed for plan in plans_for(client, project=project))
-            if not row["current"]:
-                row["notes"].append("another version or path of joelclaw: install it again")
+            row["notes"] = ["another version or path of joelclaw: install it again"] * (not row["current"])
     except Failure as failure:
         row["installed"] = None
-        row["notes"].append(failure.message)
+        row["notes"] = [failure.message]
     return row
 
 

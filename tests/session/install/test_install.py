@@ -235,8 +235,11 @@ def test_an_edited_command_stays_the_only_hook_of_its_event(
     (row,) = install("claude", verb="uninstall")["agents"]
     assert hooks_in(path) == {"SessionStart": [{"hooks": [{**settings["hooks"]["SessionStart"][0]["hooks"][0],
                                                    "command": edited.format(JOELCLAW)}]}]}  # fmt: skip
-    assert any("were edited" in note for note in row["notes"])
-    run("doctor", "--fix", env=environment(user), cwd=project)
+    listed = next(about for about in install("--list")["installs"] if about["path"] == str(path))
+    skipped = next(about for about in install("--all", verb="uninstall")["skipped"] if about["agent"] == "claude")
+    assert [skipped["reason"]] == row["notes"] == listed["notes"] and "delete them by hand" in skipped["reason"]
+    left = run("doctor", "--fix", env=environment(user), cwd=project).result["findings"]
+    assert [finding["code"] for finding in left if finding["subject"] == "claude"] == ["HOOKS_LEFT"]
     assert [*hooks_in(path)] == ["SessionStart"]
 
 
