@@ -1,13 +1,13 @@
 """Gives each document of a recall its score, 0 to 1, the same for every query. Hot path.
 
-    raw   = words + meaning · (1 - words)                      .48 = .42 + .10 · .58
+    raw   = words + meaning · (1 - words)                      .48 = .42 + .11 · .58
     text  = raw · stage · (1 - weight) + segment · weight      .53 = .48 · 1 · .58 + .60 · .42
     score = min(1, text · time · project · boost) · coverage   .39 = .53 · .97 · 1 · 1 · .77
 
 | factor   | range      | example               | of a document | from |
 |---|---|---|---|---|
 | words    | 0 to 1     | 8 / (8 + 11.2)        | its BM25; .5 at `half_bm25` | `saturated` |
-| meaning  | 0 to .7    | (.55 - .3) / .5 · .21 | its cosine, .3 to .8; less for episodes, least for work | `_meaning` |
+| meaning  | 0 to .7    | (.55 - .3) /.49 · .21 | its cosine, .3 to .8 or .6; least for work | `_meaning` |
 | stage    | .66 to 1   | 1                     | less for prompts, steps and short texts of work | `_stage` |
 | segment  | 0 to 1     | 6 / (6 + 4)           | the BM25 of the 4,000 characters around an episode | `_segments` |
 | weight   | 0 to .65   | 300 / 325 · .45       | of the segment; less for work, and if there are few | `_segments` |
@@ -151,7 +151,8 @@ def _meaning(cosine: float | None, traits: Traits, smallness: float) -> float:
     In a small store most words are rare, so that a word in common says little, and the meaning more.
     """
     unrelated = 0.3  # the cosine below which texts have nothing in common
-    paraphrase = 0.8  # the cosine above which they say the same
+    # The cosine above which they say the same. In a large store, nonsense reaches .6 with some text.
+    paraphrase = 0.8 - 0.2 * smallness
     similarity = min(max(((cosine or 0.0) - unrelated) / (paraphrase - unrelated), 0.0), 1.0)
     if traits["collection"] != "episodes":
         in_large_store, in_small_store = 0.35, 0.7
