@@ -5,6 +5,7 @@ change is one transaction: a Failure means that nothing was changed. An id may b
 id has.
 """
 
+import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -85,6 +86,15 @@ def refuse_purged(document: Document) -> None:
     if documents.is_purged(document):
         message = f"{document['id']} was purged: its text was deleted for good"
         raise Failure("MEMORY_PURGED", message, "restore a backup from before, if any")
+
+
+def refuse_forgotten(db: apsw.Connection, given: str) -> None:
+    """Raise Failure SESSION_NOT_FOUND if a session with this id, or beginning of an id, was forgotten or purged."""
+    if name := kinds.forgotten_session(db, given):
+        done, back = "purged", f"if its transcript still exists: joelclaw memory archive --again {shlex.quote(name)}"
+        if kinds.has_kept(db, name):
+            done, back = "forgotten", f"bring it back: joelclaw memory forget --undo {shlex.quote(name)}"
+        raise Failure("SESSION_NOT_FOUND", f"the session {name} was {done}", back)
 
 
 def _find_observation(db: apsw.Connection, identifier: str, *, superseded: bool = False) -> Document:

@@ -98,6 +98,8 @@ def read(db: apsw.Connection | None, given: str, *, identity: Callable[[str], st
     path = os.path.abspath(given) if os.path.isfile(given) else ""
     wanted = transcript_files.look_at(given)[1] if path else given
     session = sessions.whole_id(db, identity(wanted)) if db is not None else ""
+    if db is not None and not session:
+        curate.refuse_forgotten(db, identity(wanted))
     if db is None or not session:
         fix = "archive it: joelclaw memory archive PATH; to find another: joelclaw sessions search QUERY"
         raise Failure("SESSION_NOT_FOUND", f"no session {given[:80]!r} is archived", fix)
@@ -119,7 +121,10 @@ def around(
             document = curate.find(db, given)
     except Failure as failure:  # it may be a session's id
         given = given.removeprefix(CALL_PREFIX)
-        if db is None or failure.code != "MEMORY_NOT_FOUND" or not sessions.whole_id(db, identity(given)):
+        if db is None or failure.code != "MEMORY_NOT_FOUND":
+            raise
+        if not sessions.whole_id(db, identity(given)):
+            curate.refuse_forgotten(db, identity(given))
             raise
     if document and (document["collection"] != "episodes" or not document["session_id"]):
         entry = {

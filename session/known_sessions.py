@@ -5,7 +5,6 @@ its duration, tokens and, for an injection, the text as the agent got it and the
 (echo, fizzle or open).
 """
 
-import shlex
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Container, Iterable, Mapping, Sequence
@@ -21,9 +20,10 @@ from core.errors import Failure
 from core.quoting import DELIMITER, clip
 from core.records import Session
 from core.store import calls as stored_calls
-from core.store import documents, kinds
+from core.store import documents
 from core.store import events as stored_events
 from core.store import sessions as stored_sessions
+from memory import curate
 from memory.gate import is_own
 from session.known_states import session_of, state_times
 from session.record import zone_of
@@ -170,12 +170,8 @@ def resolve(db: apsw.Connection, given: str) -> str:
     live = (name for name in names if not stored_sessions.is_forgotten(db, name))
     if found := stored_sessions.only_one(given, (*live, stored_sessions.whole_id(db, given))):
         return found
+    curate.refuse_forgotten(db, given)
     fix = "`joelclaw session list` lists those that are known"
-    if name := kinds.forgotten_session(db, given):
-        done, back = "purged", f"if its transcript still exists: joelclaw memory archive --again {shlex.quote(name)}"
-        if kinds.has_kept(db, name):
-            done, back = "forgotten", f"bring it back: joelclaw memory forget --undo {shlex.quote(name)}"
-        raise Failure(NOT_FOUND, f"the session {name} was {done}", back)
     raise Failure(NOT_FOUND, f"there is no session {given[:80]!r}", fix)
 
 

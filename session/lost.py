@@ -24,6 +24,7 @@ from core.store.branches import History
 from core.store.calls import fading
 from core.store.sqlite import ALL
 from core.words import printable_line
+from memory import curate
 from session import command_runs, own_command, requests
 
 Entry = dict[str, Any]
@@ -293,6 +294,7 @@ def _named_session(db: apsw.Connection, given: str) -> Session:
     """The session with this id, or the only session whose id begins with it."""
     known = sessions.by_id(db, sessions.whole_id(db, given))
     if known is None:
+        curate.refuse_forgotten(db, given)
         fix = f"archive its transcript: joelclaw memory archive PATH, or {ARCHIVE_ALL}"
         raise Failure("SESSION_NOT_FOUND", f"no session {given[:80]!r} is archived", fix)
     return known

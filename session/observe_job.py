@@ -125,6 +125,7 @@ def _archive(
 ) -> tuple[apsw.Connection, bool, dict[str, Any]]:
     """The open store, whether it has vectors, and the result of archiving the transcript."""
     from core.store import sessions, sqlite
+    from memory import curate
     from memory.archive import ingest, transcript_files
 
     busy_ms, is_command = config.get_int("store.busy_ms"), trigger == "command"
@@ -138,6 +139,7 @@ def _archive(
     if is_command and archived["skipped"]:
         raise ingest.unreadable(transcript, archived["skipped"][0]["reason"])
     if is_command and not transcript and not sessions.episodes(db, session, 0, 1):
+        curate.refuse_forgotten(db, session)
         about = f"no turns of a session {session[:80]!r} are archived"
         fix = "name its transcript, or archive it with joelclaw memory archive"
         raise Failure("SESSION_NOT_FOUND", about, fix)

@@ -116,6 +116,19 @@ def test_a_forgotten_session_is_found_nowhere_and_comes_back_whole(
     assert (home / "sessions" / f"{SESSION}.json").read_bytes() == state
 
 
+SHOWN_BY = (("lost",), ("sessions", "extract"), ("show",), ("session", "show"), ("checkpoint", "show"))
+
+
+@pytest.mark.usefixtures("transcript")
+@pytest.mark.parametrize("words", SHOWN_BY, ids=" ".join)
+def test_a_command_about_it_says_how_to_bring_it_back(run: Run, words: tuple[str, ...]) -> None:
+    run("memory", "forget", "--session", SESSION)
+    done = run(*words, SESSION, ok=False)
+    assert (done.code, done.json["error"]["code"]) == (1, "SESSION_NOT_FOUND")
+    assert done.json["error"]["message"] == f"the session {SESSION} was forgotten"
+    assert done.json["fix"].endswith(f"memory forget --undo {SESSION}")
+
+
 @pytest.mark.usefixtures("transcript")
 def test_a_memory_written_for_the_beginning_of_its_id_belongs_to_it(run: Run, home: Path) -> None:
     columns = "client, project, folder, updated_at, prompts, calls, plan, parent, kind"
