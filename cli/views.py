@@ -114,7 +114,7 @@ def _verdict(problems: Sequence[Any], healthy: bool, more: str = "") -> Renderab
 
 def _problems(findings: Sequence[dict[str, Any]]) -> View:
     for finding in findings:
-        text = line(_SIGNS[finding["severity"]], finding["message"], gap=" ")
+        text = line(_SIGNS[finding["severity"]], f"{finding['subject']}: {finding['message']}", gap=" ")
         yield line(text, (finding["code"], "dim"), fit="whole")
         if finding["fix"]:
             yield line("→", (finding["fix"], "cyan"), gap=" ", indent=2, fit="whole")

@@ -33,7 +33,7 @@ def status(
 
     found = run(reads_all=False)
     problems = [
-        {name: runnable(finding[name]) for name in ("severity", "code", "message", "fix")}
+        {name: runnable(finding[name]) for name in ("severity", "code", "subject", "message", "fix")}
         for finding in found["findings"]
         if finding["severity"] in ("error", "warning")
     ]

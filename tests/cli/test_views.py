@@ -20,7 +20,7 @@ def used_home(home: Path, run: Run, tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize(("words", "expected"), [
     ("status", ["Everything works", "schema", "observations", "queue.failed"]),
-    ("doctor --client claude", ["claude", "not installed", "store", "NOT_INSTALLED"]),
+    ("doctor --client claude", ["claude", "not installed", "store", "claude: claude is here", "NOT_INSTALLED"]),
     ("install pi --yes", ["pi user changed", "joelclaw.ts"]),
     ("install --list", ["opencode user", "joelclaw.js"]),
     ("uninstall pi --yes", ["pi user"]),

@@ -63,7 +63,7 @@ def test_a_deleted_environment(user: User, client: str) -> None:
     shutil.rmtree(copy.parent.parent)
     assert "HOOK_COMMAND_GONE" in user.codes()[client]
     (problem,) = user.call("status")["problems"]
-    assert problem["code"] == "HOOK_COMMAND_GONE"
+    assert (problem["code"], problem["subject"]) == ("HOOK_COMMAND_GONE", client)
     assert (str(copy) in problem["message"], problem["fix"].endswith(f"joelclaw install {client}")) == (True, True)
 
 
