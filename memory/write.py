@@ -123,7 +123,7 @@ def clean_text(text: str) -> str:
     if not text:
         raise usage("EMPTY_TEXT", "no text was given", "put the text in quotes, or give - to read it from stdin")
     if len(text) > MAX_CHARS:
-        message = f"the text has {len(text)} characters; the limit is {MAX_CHARS}"
+        message = f"the text has more than {MAX_CHARS} characters"
         raise usage("TEXT_TOO_LONG", message, "write only the fact")
     return text
 

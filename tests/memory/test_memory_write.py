@@ -55,7 +55,8 @@ def test_endless_stdin_is_refused_without_reading_it_all(run: Run, tmp_path: Pat
     with open("/dev/zero", "rb") as zeros:
         done = subprocess.run(words, stdin=zeros, capture_output=True, timeout=PATIENCE_S, env=env)
     assert done.returncode == 2
-    assert json.loads(done.stdout)["error"]["code"] == "TEXT_TOO_LONG"
+    error = json.loads(done.stdout)["error"]
+    assert (error["code"], error["message"]) == ("TEXT_TOO_LONG", "the text has more than 20000 characters")
 
 
 @pytest.mark.parametrize(("flag", "text", "category", "source"), [
