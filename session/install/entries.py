@@ -91,6 +91,8 @@ def entry_of(hook: object, agent: str, event: str = "") -> Entry | None:
 
 def _with_path(line: str, agent: str, old: str, new: str) -> str:
     """A command line with another path in its call of `joelclaw hook AGENT`, if it still calls joelclaw then."""
+    if new in ("", old) or not os.path.isabs(old):  # a bare name may belong to `uv run`
+        return line
     call = rf"(?<![\w./~-])(?:{re.escape(shlex.quote(old))}|\"{re.escape(old)}\")(?=\s+hook\s+{agent}\b)"
     changed = re.sub(call, lambda _: shlex.quote(new), line)
     entry = entry_of({"command": changed}, agent)
@@ -123,12 +125,13 @@ class Entries:
     """Our entries in a settings file of a client: hooks, with rules for what runs without asking; the MCP server; and
     the plugin that the client is to load.
 
-    `has_hooks`, `has_server` and `has_plugin` say which of them belong in this file. Its methods raise Malformed if
-    something else is at the place of such an entry.
+    `has_hooks`, `has_server` and `has_plugin` say which of them belong in this file. `written` are the `forms` of the
+    last installation. Its methods raise Malformed if something else is at the place of such an entry.
     """
 
-    def __init__(self, client: Settings, path: str, *, project: bool) -> None:
+    def __init__(self, client: Settings, path: str, *, project: bool, written: dict[str, Any]) -> None:
         self.client = client
+        self._written = written
         self.has_hooks = path == client.path(project=project)
         self.has_server = path == client.servers(project=project)
         self.has_plugin = path == client.plugins_file
@@ -141,6 +144,11 @@ class Entries:
         has_hooks = self.has_hooks and bool(installed_entries(value, self.client))
         has_plugin = self.has_plugin and bool(as_object(value, *PLUGIN_PLACE))
         return has_hooks or has_plugin or self.is_server_in(value)
+
+    def forms(self, command: str) -> dict[str, list[Any]]:
+        """What a user may change of the hook of each event, as this version writes it."""
+        groups = self._hook_groups(command).items() if self.has_hooks else ()
+        return {event: _form(group, group["hooks"][0], command) for event, group in groups}
 
     def is_server_in(self, value: Any) -> bool:
         """Whether our server is there as we write it, with any path of our command."""
@@ -214,7 +222,8 @@ class Entries:
     def _replace_hooks(self, value: Any, command: str) -> None:
         """Replace our hooks by those of this version, each group at the place of the old one; by none if no command.
 
-        A hook that the user edited stays, with the path of the command as it is now. Its event gets no other.
+        A hook with another form than that written last stays, with the path of the command as it is now, and its event
+        gets no other. Without a command, it stays only if its command line was edited.
         """
         hooks, name = _container(value, dict, "hooks"), self.client.name
         wanted = self._hook_groups(command) if command else {}
@@ -224,14 +233,16 @@ class Entries:
             kept: list[Any] = []
             place, has_edited = None, False
             for group in _container(hooks, list, event):
-                found = [(hook, entry_of(hook, name)) for hook in _hooks_of(group)]
-                for hook, entry in found:
-                    if entry is not None and entry.is_edited:
+                others = []
+                for hook in _hooks_of(group):
+                    entry = entry_of(hook, name)
+                    if entry and (entry.is_edited or (command and self._is_changed(event, group, hook, entry))):
                         has_edited = True
-                        if command and os.path.isabs(entry.executable):  # a bare name may belong to `uv run`
-                            hook["command"] = _with_path(hook["command"], name, entry.executable, command)
-                others = [hook for hook, entry in found if entry is None or entry.is_edited]
-                if len(others) == len(found):
+                        hook["command"] = _with_path(hook["command"], name, entry.executable, command)
+                    elif entry:
+                        continue
+                    others.append(hook)
+                if len(others) == len(_hooks_of(group)):
                     kept.append(group)
                 elif others:
                     kept.append({**group, "hooks": others})
@@ -243,6 +254,15 @@ class Entries:
                 hooks[event] = kept
             else:
                 del hooks[event]
+
+    def _is_changed(self, event: str, group: dict[str, Any], hook: dict[str, Any], entry: Entry) -> bool:
+        return event in self._written and self._written[event] != _form(group, hook, entry.executable)
+
+
+def _form(group: dict[str, Any], hook: dict[str, Any], executable: str) -> list[Any]:
+    """The matcher and timeout of a hook, and its command without the path of joelclaw."""
+    rest = hook["command"].replace(shlex.quote(executable), "", 1)
+    return [group.get("matcher") or "", hook.get("timeout"), rest]
 
 
 def _container(value: Any, kind: type, *names: str) -> Any:

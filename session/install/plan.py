@@ -20,6 +20,7 @@ from glob import escape, glob
 from pathlib import Path
 from typing import Any
 
+from clients.content import as_object
 from core import VERSION, clock, files, words
 from core.errors import Failure
 from core.project import is_below, real_root
@@ -36,7 +37,8 @@ def receipt_of(path: str) -> dict[str, Any]:
     """What the last installation did to a file of a client, so that an uninstall can restore it; {} if it did nothing.
 
     `fingerprint` is the SHA-256 of what we wrote, `version` ours, `created` says whether we created the file, and
-    `folders` are those that we created for it, the outermost first, as seen from the file's folder (`..`).
+    `folders` are those that we created for it, the outermost first, as seen from the file's folder (`..`). `hooks` are
+    the forms of our hooks: one with another form was changed by the user.
     """
     try:
         value = json.loads(files.read_file(_receipt_path(path)))
@@ -66,7 +68,7 @@ class Plan:
         self.purpose = ""
         self.backs_up = True
         self._is_toml = path.endswith(".toml")
-        self._entries = Entries(client, path, project=project)
+        self._entries = Entries(client, path, project=project, written=as_object(self.receipt, "hooks"))
         self._is_created = self.receipt.get("created") is True
         self._is_unedited = bool(self.receipt) and self.receipt.get("fingerprint") == _fingerprint(self.before)
 
@@ -105,6 +107,7 @@ class Plan:
             if self.before is not None or text:
                 created = self.before is None or (ours.are_in(value) and self._is_created)
                 self._write_receipt(text, created=created)
+                self.new_receipt["hooks"] = ours.forms(command)
             self.notes = self._hook_notes() if ours.has_hooks else []
             if mcp and ours.is_other_server_in(wanted):
                 self.notes.append(self._other_server())
@@ -139,11 +142,14 @@ class Plan:
             return
         self.purpose = purpose
         self.backs_up = not is_known
+        if not is_known:
+            copy = f"the copy is {self.path}{BACKUP_SUFFIX}<ms>"
+            self.notes = [f"{self.path} was edited, and is {'deleted' if remove else 'replaced'}: {copy}"]
         if remove:
             self.after = None
         else:
             self._write_receipt(text, created=True)
-            self.notes = self._hook_notes() if is_extension else []
+            self.notes += self._hook_notes() if is_extension else []
 
     def _write_receipt(self, text: str, *, created: bool) -> None:
         self.after = text

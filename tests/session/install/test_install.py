@@ -243,18 +243,27 @@ def test_an_edited_command_stays_the_only_hook_of_its_event(
     assert [*hooks_in(path)] == ["SessionStart"]
 
 
-@pytest.mark.parametrize("form", ['"{}" hook claude', "~{} hook claude || true", '"$HOME{}" hook "claude" 2>/dev/null'])
-def test_a_path_that_is_written_otherwise_is_ours(install: Install, user: Path, form: str) -> None:
+@pytest.mark.parametrize(("old", "new"), [
+    ('"timeout": 5', '"timeout": 20'), ('{"hooks"', '{"matcher": "Bash", "hooks"'),
+    (f"{JOELCLAW} hook", f'\\"{JOELCLAW}\\" hook'), (f"{JOELCLAW} hook", '\\"$HOME/bin/joelclaw\\" hook'),
+    (f"{JOELCLAW} hook", "~/bin/joelclaw hook"),
+])  # fmt: skip
+def test_a_changed_hook_stays_until_an_uninstall(install: Install, user: Path, old: str, new: str) -> None:
+    (user / "bin").mkdir()
+    (user / "bin" / "joelclaw").symlink_to(JOELCLAW)
     path = user / FILES["claude"]
     install("claude")
-    before = path.read_bytes()
-    settings = json.loads(before)
-    settings["hooks"]["Stop"][0]["hooks"][0]["command"] = form.format(
-        "/my bin/joelclaw" if '"' in form else "/joelclaw"
-    )
-    path.write_text(json.dumps(settings, indent=2))
+    before, at, rest = json.dumps(json.loads(path.read_text())).partition('"Stop": ')
+    changed = before + at + rest.replace(old, new, 1)
+    assert rest.replace(old, new, 1) != rest
+    path.write_text(changed)
+    assert not install("claude")["agents"][0]["changed"]
+    assert path.read_text() == changed
+    path.write_text(changed.replace(f'"{JOELCLAW} hook', '"/old/bin/joelclaw hook'))
     install("claude")
-    assert json.loads(path.read_bytes()) == json.loads(before)
+    assert path.read_text() == changed, "the path is repaired, and the change stays"
+    install("claude", verb="uninstall")
+    assert not path.exists()
 
 
 REFUSED = {
@@ -369,7 +378,7 @@ def test_list(install: Install, user: Path) -> None:
     assert current == [("pi", "user"), ("claude", "user"), ("codex", "project")]
     assert installs["claude", "user"]["version"]
     path = user / FILES["claude"]
-    path.write_text(path.read_text().replace('"timeout": 5', '"timeout": 6', 1))
+    path.write_text(path.read_text().replace(JOELCLAW, "/old/bin/joelclaw", 1))
     (user / ".gemini").mkdir()
     (user / FILES["gemini"]).write_text("{")
     installs = listed()
@@ -436,6 +445,9 @@ def test_an_extension_with_our_path_in_it(install: Install, user: Path, agent: s
     assert again["changed"] is True
     assert "/old/joelclaw" in Path(again["backup"]).read_text()
     assert JOELCLAW in path.read_text()
+    path.write_bytes(path.read_bytes() + b"\n// caf\xe9\n")
+    (replaced,) = install(agent)["agents"]
+    assert f"{path} was edited, and is replaced" in replaced["notes"][0] and replaced["backup"]
     path.write_bytes(path.read_bytes() + b"\n// caf\xe9\n")
     assert install(agent, verb="uninstall")["agents"][0]["changed"] and not path.exists()
 
