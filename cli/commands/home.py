@@ -59,8 +59,10 @@ def doctor(
     for finding in result["findings"]:
         finding["fix"] = runnable(finding["fix"])
     actions = []
+    if not result["clients"]:
+        actions.append(step("joelclaw install --list", "no client was found; this lists those that joelclaw knows"))
     if not fix and FIXABLE & {finding["code"] for finding in result["findings"]}:
-        actions = [step("joelclaw doctor --fix", "make the repairs that are safe")]
+        actions.append(step("joelclaw doctor --fix", "make the repairs that are safe"))
     return Answer(result, actions, view="cli.views:doctor", exit_code=0 if result["healthy"] else FAILED)
 
 

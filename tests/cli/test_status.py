@@ -26,6 +26,12 @@ def test_status_of_a_home_without_data(run: Run, home: Path) -> None:
     assert not home.exists(), "asking makes nothing"
 
 
+def test_doctor_says_how_to_install_if_no_client_is_here(run: Run, tmp_path: Path) -> None:
+    answer = run("doctor", env={"HOME": str(tmp_path / "nobody"), "PATH": ""}).json
+    assert answer["result"]["clients"] == {}
+    assert [step["command"].partition(" ")[2] for step in answer["next_actions"]] == ["install --list"]
+
+
 def test_services_of_the_public_cli_are_reported_as_absent(run: Run, home: Path) -> None:
     result = run("status").result
     for name in ("server", "worker", "agent_mail", "k8s"):
