@@ -36,7 +36,9 @@ PRINTING = (
     "|aws configure get|age -d|sops -d|sops --decrypt|az keys list|kubectl get secret|kubectl get secrets|oc get secret"
     "|terraform output -raw|tofu output -raw|pulumi config get|heroku config|gpg -d|gpg --decrypt|git credential fill"
     "|openssl rand|credstash get|secret-tool lookup|wg genkey|pwgen|apg|nmcli -s -g|teller env| reveal| config:get"
-    "| acl bootstrap"
+    "| acl bootstrap|pass show|gopass show|lpass show|gh auth token|glab auth token|gcloud versions access"
+    "|gcloud auth print-access-token|gcloud auth print-identity-token|aws get-login-password|az keyvault secret show"
+    "|security find-generic-password -w|security find-internet-password -w|scw secret access|bws secret get"
 ).split("|")
 """A program that prints a secret, nothing for any, and the words of its command."""
 _PRINTERS: dict[str, list[list[str]]] = {}

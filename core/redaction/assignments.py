@@ -234,7 +234,9 @@ def is_assigned(
     if kind == "authorization" or sign == ",":  # a vague name, or a name before a comma
         is_word = len(value) >= 8 and " " not in value and "://" not in value
         return is_strong(value) or (quoted and sign != "," and is_word)
-    code = r"[!*]?(?!\d)[\w.]+[(\[]|\w+::|[A-Za-z_]+(?:\.[A-Za-z_]+)+\Z|[A-Za-z_][\w.]*[?!]+\.\w|&(?:\[|mut |'\w)"
+    remark = r"(?:old|prod|production|stage|staging|dev|live|local|temp|temporary|expired|rotated)\b(?![.(_])"
+    call = r"[!*]?(?!\d)[\w.]+[(\[]" + (f"(?!{remark})" if tight or sign == ":" else "")  # not `sunflower(old)`
+    code = rf"{call}|\w+::|[A-Za-z_]+(?:\.[A-Za-z_]+)+\Z|[A-Za-z_][\w.]*[?!]+\.\w|&(?:\[|mut |'\w)"
     if (not quoted and compiled(code).match(value)) or is_name_of_code(value, kind, quoted=quoted or tight):
         return False
     if kind in ("pass", "pw"):
@@ -422,8 +424,12 @@ def _trimmed(value: str) -> str:
 
 def _stands_alone(text: str, end: int) -> bool:
     """Whether nothing but punctuation, a comment or the next field follows on the line."""
-    rest = text[end : end + 48].split("\n", 1)[0].strip(" \t\r.,;)]}\"'`\\&|")
-    return not rest or rest[0] in "#/<-" or "=" in rest.split(" ", 1)[0] or text[end : end + 1] in ("&", ";", ",", "\\")
+    line = text[end : end + 48].split("\n", 1)[0].rstrip()
+    rest = line.strip(" \t\r.,;)]}\"'`\\&|")
+    if rest[:1] in ("(", "[", "{"):  # `sunflower (staging)`, but not `load (user);`
+        return line[-1] != ";" and compiled(r".[^)\]}]*(?:[)\]}][.,;]|\Z)").match(rest) is not None
+    is_comment = not rest or rest[0] in "#/<-–—←" or line[:3] == " ; "
+    return is_comment or "=" in rest.split(" ", 1)[0] or line[:1] in ("&", ";", ",", "\\")
 
 
 def is_name_of_code(value: str, kind: str, *, quoted: bool) -> bool:

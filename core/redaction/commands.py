@@ -10,7 +10,7 @@ from core import TYPE_CHECKING, shell_command
 from core.names import is_file
 from core.redaction import PRINTING, Span, compiled
 from core.redaction.assignments import family, is_described
-from core.redaction.clues import ANNOUNCING, BEFORE_PASSWORDS
+from core.redaction.clues import BEFORE_PASSWORDS
 from core.redaction.tokens import DIGITS, is_made_up, is_placeholder
 
 if TYPE_CHECKING:
@@ -167,6 +167,7 @@ def find_printed(command: str, path: str, output: str) -> list[Span]:
     if not any(printing) and not _selects_secret(steps):
         return []
     is_whole = any(printing) and (all(printing) or not {step["mark"] for step in steps[:-1]} - {"|"})
+    is_whole = is_whole and "--password-stdin" not in command  # which takes the secret, and prints none
     return [
         (line.start() + start, line.start() + end, "secret")
         for line in compiled(r"[^\n]+").finditer(output)
@@ -180,12 +181,12 @@ def _prints_secret(step: Step, command: str) -> bool:
     if program in ("echo", "printf"):
         names = [name for word in words for name in compiled(_VARIABLE).findall(word)]
         return any(family(name) if name.isupper() else family(name) == "password" for name in names)
-    if program == "printenv":
-        return any(map(family, words[1:]))
+    if "printenv" in (program, *words):  # perhaps in a container
+        return any(map(family, words[-2:]))
     if program == "base64" and not {"-d", "-D", "--decode"}.isdisjoint(words):
         return any(family(word) for word in compiled(r"\w+").findall(command) if word != "base64")
     if program in ("pass", "gopass") and len(words) == 2:
-        return words[1] not in ("ls", "git", "init", "version", "help") and not words[1].startswith("-")
+        return words[1] not in "ls list show find git init version help".split() and not words[1].startswith("-")
     files = r"(?:^|/)(?:(?:var/)?run/secrets/.|\.(?:netrc|pgpass|git-credentials|vault-token|vault_pass)$|master\.key$)"
     if program in _READERS and any(map(compiled(files).search, words[1:])):
         return True
@@ -248,8 +249,9 @@ def _values_in(line: str, *, is_whole: bool) -> list[tuple[int, int]]:
     numbered = compiled(r"[ \t]*(?:\d+(?:→|\t|\) ))?[ \t]*").match(text)
     start = numbered.end() if numbered else 0
     fault = (
-        r"(?i)^\W*(?:error|fatal|warning|usage|unable|could not|cannot|no such|permission|not logged|you are)\b"
-        r"|\b(?:not found|denied|no such|failed|unauthori[sz]ed|forbidden|not set|does not exist|exit code|expired)\b"
+        r"(?i)^\W*(?:(?:an )?error|fatal|warning|usage|unable|could not|cannot|no such|permission|not logged|you are)\b"
+        r"|\b(?:not found|denied|no such|no [\w ]{1,30}found|failed|unauthori[sz]ed|forbidden|not set|does not exist"
+        r"|exit code|expired)\b|^\W*[├└]─"  # the last in a tree of names
     )
     if len(text) - start < 4 or compiled(fault).search(text):
         return []
@@ -270,10 +272,11 @@ def _values_in(line: str, *, is_whole: bool) -> list[tuple[int, int]]:
         word = match.group()
         user, _, value = word.rpartition(":")
         value = value if "@" in user else word  # `ann@h.test:…`
-        is_mixed = compiled(r"[^:/]*\d[A-Za-z]+\d[^:/]*").fullmatch(word)
-        is_name = (any(part in word.lower() for part in ANNOUNCING) and not is_mixed) or compiled(path).match(word)
+        is_name = word.startswith("arn:") or compiled(path).match(word)
         fits = len(words) == 1 or value != word or is_made_up(value)
-        if fits and not is_name and "/" not in value and is_described(value, "password"):
+        numbered_name = r"(?i)(?:password|secret|token|key)[a-z\d]*\Z"  # `secret42` is a value here
+        judged = f"x{value}" if compiled(numbered_name).match(value) else value
+        if fits and not is_name and "/" not in value and is_described(judged, "password"):
             spans.append((match.end() - len(value), match.end()))
     return spans
 
@@ -282,6 +285,6 @@ def _is_secret_field(key: str, value: str) -> bool:
     public = (
         "name id arn kind type version versionid created updated namespace apiversion uid resourceversion labels object"
         " metadata data field tenant subscription tokentype title vault status lease_id path accessorid description"
-        " policies roles"
+        " policies roles user username login email"
     )
     return len(value) >= 4 and key.strip().lower() not in public.split() and not is_placeholder(value)

@@ -11,6 +11,10 @@ from conftest import Run
 from core.redaction import redact_call
 
 SECRET = "plover-Zq9"
+SECRETS = (
+    SECRET,
+    *"MyPass-2024 outpw_pass7788 secret-2024 Tok3n-blue monkeykey99 secret42 auth.Tide7 Credential-7z".split(),
+)
 FAULT = "Error: secret not found"
 LONGEST_S = 20.0
 """A quadratic search of 200,000 characters takes minutes."""
@@ -34,13 +38,17 @@ aws ssm get-parameter --name /tides --with-decryption --query Parameter.Value --
 echo $TIDES_PASSWORD
 cd /srv/app && gh auth token
 make build && echo "${API_TOKEN}"
+sudo pass show prod/tides | head -1
+bash -lc 'gh auth token'
+aws ecr get-login-password --region eu-1
+gcloud auth print-access-token
 """.splitlines()
 
 
 @pytest.mark.parametrize("command", PRINTING)
 def test_output_of_secret_printing_commands_is_redacted(command: str) -> None:
-    redacted = redact_call(command, "", f"{SECRET}\n{FAULT}\n")
-    assert SECRET not in redacted and FAULT in redacted
+    for secret in SECRETS:
+        assert redact_call(command, "", f"{secret}\n{FAULT}\n") == f"[redacted:secret]\n{FAULT}\n"
 
 
 CHOOSING = """\
@@ -57,6 +65,7 @@ etcdctl get /tides/password --print-value-only
 npm config get //registry.npmjs.org/:_authToken
 kubectl exec deploy/tides -- printenv TIDES_PASSWORD
 ssh db1 'cat /etc/tides/password'
+ssh db1 'pass show prod/tides'
 mongosh --eval 'db.users.findOne().apiToken'
 sqlite3 -noheader tides.db 'select api_token from account'
 gopass prod/tides
@@ -90,8 +99,9 @@ vault write -f -field=secret_id auth/approle/role/tides/secret-id
 
 @pytest.mark.parametrize("command", CHOOSING)
 def test_output_selected_by_a_secrets_name_is_redacted(command: str) -> None:
-    redacted = redact_call(command, "", f'"{SECRET}"\nthe end of it\n{FAULT}\n')
-    assert SECRET not in redacted and f"the end of it\n{FAULT}" in redacted
+    for secret in SECRETS:
+        redacted = redact_call(command, "", f'"{secret}"\nthe end of it\n{FAULT}\n')
+        assert secret not in redacted and f"the end of it\n{FAULT}" in redacted
 
 
 @pytest.mark.parametrize(("command", "output"), [
@@ -106,18 +116,6 @@ def test_part_of_a_line_of_a_secrets_file_is_redacted(command: str, output: str)
     plain = output.replace("«", "").replace("»", "")
     ends = output.partition("«")[0], output.rpartition("»")[2]
     assert redact_call(command, "", plain) == f"{ends[0]}[redacted:secret]{ends[1]}"
-
-
-@pytest.mark.parametrize(("command", "output"), [
-    ("sed -n 1,20p src/auth/password", "def f(x1: R2D2x9k3) -> str:\n    return x1"),
-    ("cat docs/secrets", "the droid R2D2x9k3 is in the second film"),
-    ("less secrets", "web-7d9f8c5b4d-Xk2p9 running 3 pods"),
-    ("cat README.token", "see RFC6749a2 for it"),
-    ("consul acl token list", "AccessorID:  8f246b77-f3e1-ff88-5b48-8ec93abf3e05\nPolicies2: a1b2c3"),
-    ("nomad acl token list", "Bootstrap  management  a1b2c3d4"),
-])  # fmt: skip
-def test_code_prose_and_token_lists_stay(command: str, output: str) -> None:
-    assert redact_call(command, "", output) == output
 
 
 def test_a_secret_with_a_typed_prefix_is_redacted() -> None:
@@ -168,12 +166,14 @@ def test_output_of_a_secret_store_with_its_own_names_is_redacted(command: str) -
     ("go test -run TestToken ./...", "ok  \th.test/App2x\t0.004s"),
     ("docker run -d --name auth-token tides", "9f3c2b1a7d8e4f506172"),
     ("grep -o 'func Test.*' src/token_test.go", "TestTokenExpiresIn30Days"),
-])  # fmt: skip
-def test_commands_named_like_secrets_that_print_none_stay(command: str, output: str) -> None:
-    assert redact_call(command, "", output) == output
-
-
-@pytest.mark.parametrize(("command", "output"), [
+    # code, prose and lists of tokens
+    ("sed -n 1,20p src/auth/password", "def f(x1: R2D2x9k3) -> str:\n    return x1"),
+    ("cat docs/secrets", "the droid R2D2x9k3 is in the second film"),
+    ("less secrets", "web-7d9f8c5b4d-Xk2p9 running 3 pods"),
+    ("cat README.token", "see RFC6749a2 for it"),
+    ("consul acl token list", "AccessorID:  8f246b77-f3e1-ff88-5b48-8ec93abf3e05\nPolicies2: a1b2c3"),
+    ("nomad acl token list", "Bootstrap  management  a1b2c3d4"),
+    # other commands
     ("echo $TOKEN_COUNT", "42"),
     ("git config user.email", "ada@tides.example"),
     ("kubectl get secrets", "NAME TYPE DATA AGE\ntides Opaque 2 3d"),
@@ -181,6 +181,11 @@ def test_commands_named_like_secrets_that_print_none_stay(command: str, output: 
     ("cat secrets/readme.md", "Read this first"),
     ("make test && echo $API_KEY", "3 passed in 2 s\nsrc/key.py ok"),
     ("pass ls", "Password Store\nprod"),
+    ("pass show", "Password Store\n├── db-2\n└── mail9x"),
+    ("pass show prod", "├── tides-db2\n└── tides-mail3x"),
+    ("gh auth token | docker login ghcr.io -u ann --password-stdin", "Login Succeeded"),
+    ("gh auth status", "github.com\n  - Logged in to github.com account ann2x (keyring)\n  - Active account: true"),
+    ("gh auth token", "no oauth token found for github.com"),
     # an output of two commands, of which one prints a secret
     (
         "echo $API_KEY && go test ./...",
