@@ -323,7 +323,7 @@ class SessionCalls:
             session: its record, which is changed and stored.
             prompts: new prompts in this piece.
             is_first: the piece is the first of its transcript.
-            now: ms since the epoch.
+            now: ms since the epoch, for what has no time.
         """
         identifier = session["id"]
         if not (self._events or prompts or self._turn_ended_at or session.get("parent")):
@@ -337,6 +337,7 @@ class SessionCalls:
         places = SessionPlaces(db, identifier, session["folder"])
         names = _Names(db, session, [event for event, _ in self._events if isinstance(event, CallDraft)])
         for event, prompts_before in self._events:
+            event.at = event.at or self._last_spoke_at or now
             if isinstance(event, CallDraft):
                 stored = _store_call(db, session, names, places, event)
                 number = stored if event.is_begun else number
@@ -346,7 +347,7 @@ class SessionCalls:
                     session["plan"] = _changed_plan(session["plan"], event)
                     session["plan_at"] = [number, session["prompts"] + prompts_before]
             else:
-                sessions.save_compaction(db, identifier, number, event.at or 0, event.text)
+                sessions.save_compaction(db, identifier, number, event.at, event.text)
         stored_calls.save_names(db, identifier, names.changed.values())
         places.save()
         session["prompts"] += prompts

@@ -10,7 +10,9 @@ from typing import Any
 
 import pytest
 import zstandard
-from conftest import Run
+from conftest import NOW_MS, Run
+
+from core.clock import iso
 
 AT = "2026-09-20T10:00:00.000Z"
 ANSWER = "The osprey queue tries four times."
@@ -379,6 +381,15 @@ def test_the_documented_form_gives_times_in_three_ways_and_may_have_other_fields
     rows = map(json.loads, run("memory", "export").out.splitlines())
     times = {row["text"].partition(", ")[2]: row["created_at"][:10] for row in rows}
     assert times == {AT: AT[:10], "1790000000": "2026-09-21", "1790000000000": "2026-09-21"}
+
+
+def test_what_has_no_time_gets_the_time_of_the_archive(run: Run) -> None:
+    lines = [{key: value for key, value in line.items() if key != "time"} for line in own_form("own-1", "mend it")]
+    env = {"JOELCLAW_NOW_MS": str(NOW_MS)}
+    for event in ("turn_end", "before_compaction", "after_compaction"):
+        run("hook", "generic", event, stdin=json.dumps({"session": "own-1", "entries": lines}), env=env)
+    (call,) = run("how", "make gauge").result["commands"]
+    assert call["at"] == run("lost", "own-1").result["compaction"]["at"] == iso(NOW_MS)
 
 
 def test_the_short_form_of_entire_is_read_for_any_client(run: Run, person: Path) -> None:
