@@ -41,7 +41,7 @@ def find(db: apsw.Connection | None, identifier: str) -> Document:
             raise Failure("MEMORY_AMBIGUOUS", message, "give a longer beginning, or a whole id")
         document = documents.by_id(db, names[0]) if names else None
     if document is None:
-        fix = "see `joelclaw memory list`; its first 8 characters suffice if no other id has them; nothing was changed"
+        fix = "see `joelclaw memory list`; the first 8 characters of an id suffice if no other id begins with them"
         raise Failure("MEMORY_NOT_FOUND", f"there is no memory with the id {identifier}", fix)
     return document
 

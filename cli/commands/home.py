@@ -94,7 +94,7 @@ def project(
         staying = folders.rename(db, former, new)
     is_kept = bool(staying or not rows[former]["folders"])  # not every folder is noted
     result |= {"switches": switches.rename_project(former, new, is_kept=is_kept), "keptIn": staying}
-    about = f"New memories still go to {former} in {', '.join(staying)}, whose remote or name it is."
+    about = f"New memories still go to {former} in {', '.join(staying)}: the remote or the folder has that name."
     return Answer(result, message=about if staying else "")
 
 

@@ -54,7 +54,7 @@ def import_(
         report_unknown_keys(report["ignored"], transfer.LINE_KEYS)
         if failed := report["failed"]:
             first, lines = report["errors"][0], report["lines"]
-            message = f"{failed} of {lines} lines are no memories; line {first['line']}: {first['reason']}"
+            message = f"{failed} of {lines} lines cannot be imported; line {first['line']}: {first['reason']}"
             if failed == lines:
                 raise Failure("IMPORT_FAILED", message, 'give a JSON object per line, such as {"text": "..."}')
     else:

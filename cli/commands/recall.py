@@ -35,7 +35,7 @@ ComposedLimit = Annotated[int | None, Option(help="Composed form: 1 to 50")]
 def recall(
     query: shared.Query = None,
     limit: shared.Hits = None,
-    min_score: Annotated[float, Option(min=0, max=1, help="The least score of a hit")] = 0,
+    min_score: Annotated[float, Option(min=0, max=1, help="The lowest score of a hit")] = 0,
     raw: shared.Raw = False,
     verbatim: shared.Verbatim = False,
     include_hold: Annotated[bool, Option("--include-hold", help="Also what the write gate held back")] = False,
@@ -48,7 +48,7 @@ def recall(
     ] = None,
     session: shared.OnlySession = "",
     project: shared.OnlyProject = "",
-    everywhere: Annotated[bool, Option("--everywhere", help="Rank no project first")] = False,
+    everywhere: Annotated[bool, Option("--everywhere", help="Rank all projects alike")] = False,
     since: shared.Since = None,
     until: Annotated[str | None, Option(metavar="TIME", help="Only older texts")] = None,
     by: Annotated[Literal["session"] | None, Option(help="Only the best hit of each session")] = None,

@@ -218,7 +218,7 @@ def _client_of(values: list[dict[str, Any]], path: str) -> str:
     if whose in known:
         return whose
     if whose:
-        what = f"{path} is a transcript of {whose}; compactions of {clients.either(known)} are known"
+        what = f"{path} is a transcript of {whose}; only sessions of {clients.either(known)} can be compacted"
         raise Failure("TRANSCRIPT_UNSUPPORTED", what, "name another session file")
     fix = f"name a session file of {clients.either(known)}; for a damaged file, name its client with --client"
     raise Failure("TRANSCRIPT_UNKNOWN", f"{path} is not a transcript of a known client", fix)
