@@ -56,25 +56,22 @@ def install(
     if mcp and confirmed is not False and importlib.util.find_spec("mcp") is None:
         about = f"the MCP server needs the package `mcp`, which is not installed for {sys.executable}"
         raise Failure("INSTALL_FAILED", about, f"run `{mcp_command()}`, then this again; nothing was changed")
-    result, is_done = _change("install", agents or [], confirmed, project=project, mcp=mcp)
-    if not is_done:
-        return Answer(result, message="" if confirmed is False else "Cancelled; nothing was changed.", view=VIEW)
+    answer = _change("install", agents or [], confirmed, project=project, mcp=mcp)
+    if not answer.result or confirmed is False:
+        return answer
     offered, actions = memory_bulk.offer_past_sessions(yes=bool(confirmed or archive), no=archive is False)
     check = step("joelclaw doctor", "check that its hooks are called")
-    return Answer({**result, **offered}, [*actions, check], view=VIEW)
+    return Answer({**answer.result, **offered}, [*actions, check], view=VIEW)
 
 
 @app.command("uninstall")
 def uninstall(agents: Agents = None, project: OfProject = False, confirmed: shared.Confirmed = None) -> Answer:
     """Remove joelclaw from an agent's settings; the memory stays."""
-    result = _change("uninstall", agents or [], confirmed, project=project)[0]
-    return Answer(result, view=VIEW, exit_code=FAILED * any(row["failed"] for row in result["skipped"]))
+    return _change("uninstall", agents or [], confirmed, project=project)
 
 
-def _change(
-    verb: str, agents: Sequence[str], confirmed: bool | None, *, project: bool, mcp: bool = False
-) -> tuple[dict[str, Any], bool]:
-    """Install or uninstall, after asking on a terminal. Returns the result, and whether it was carried out.
+def _change(verb: str, agents: Sequence[str], confirmed: bool | None, *, project: bool, mcp: bool = False) -> Answer:
+    """Install or uninstall, after asking on a terminal; the result is empty if the user does not agree.
 
     With `confirmed=False`, the result shows what would change.
     """
@@ -86,8 +83,9 @@ def _change(
 
     described = [_describe(verb, of_client, {}) for of_client in plans()]
     result: dict[str, Any] = {"agents": described, "skipped": skipped, "dryRun": confirmed is False}
+    answer = Answer(result, view=VIEW, exit_code=FAILED * any(row["failed"] for row in skipped))
     if confirmed is False:
-        return result, False
+        return answer
     files_changed = [file for about in described for file in (about, *about["also"]) if file["diff"]]
     if confirmed is None and is_for_person() and files_changed:
         from cli import views
@@ -95,14 +93,14 @@ def _change(
 
         print_items(views.changes(files_changed))
         if not confirm(f"{verb}?"):
-            return result, False
+            return Answer({}, message="Cancelled; nothing was changed.")
     result["agents"] = []
     with plan.locked():
         for of_client in plans():
             about = _describe(verb, of_client, plan.carry_out(of_client))
             about["notes"] += of_client[0].client.confirmed() if verb == "install" else []
             result["agents"].append(about)
-    return result, True
+    return answer
 
 
 def _choose(verb: str, names: list[str], *, of_project: bool) -> tuple[list[Settings], list[dict[str, Any]]]:

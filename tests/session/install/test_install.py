@@ -415,7 +415,7 @@ def test_answering_no_changes_nothing(home: Path, user: Path, project: Path, ans
     done = answering(home, user, project, answer, "install", "claude")
     assert done.code == 0, done
     assert "install? [y/N]" in done.out
-    assert "nothing was changed" in done.out
+    assert done.out.endswith("Cancelled; nothing was changed.\n")
     assert not list(user.iterdir())
 
 
