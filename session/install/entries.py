@@ -131,6 +131,7 @@ class Entries:
 
     def __init__(self, client: Settings, path: str, *, project: bool, written: dict[str, Any]) -> None:
         self.client = client
+        self._project = project
         self._written = written
         self.has_hooks = path == client.path(project=project)
         self.has_server = path == client.servers(project=project)
@@ -209,8 +210,8 @@ class Entries:
 
     def _replace_rules(self, value: Any, command: str, *, mcp: bool) -> None:
         """Replace our rules for what runs without asking, without a command by none. Those of the server's tools are
-        also replaced without `mcp` if they are there."""
-        if not self.client.allowed:
+        also replaced without `mcp` if they are there. A repository must not decide this, so a project gets none."""
+        if not self.client.allowed or (self._project and command):
             return
         rules = _container(value, list, *self.client.allowed)
         wanted = [self.client.rule.format(shlex.join(call)) for call in recall_commands(command)] if command else []

@@ -180,6 +180,13 @@ def test_claude_runs_recall_without_a_question(install: Install, user: Path, mon
     assert not (user / FILES["claude"]).exists()
 
 
+@pytest.mark.parametrize("agent", ["claude", "qwen"])
+def test_a_repository_gets_no_rules(install: Install, project: Path, agent: str) -> None:
+    install(agent, "--project", "--mcp")
+    assert "hooks" in json.loads((project / FILES[agent]).read_text())
+    assert not [path for path in project.rglob("*.json") if '"permissions"' in path.read_text()]
+
+
 @pytest.mark.parametrize("agent", RULES)
 def test_codex_and_gemini_have_a_file_of_rules(install: Install, user: Path, project: Path, agent: str) -> None:
     install(agent)
