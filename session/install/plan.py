@@ -10,6 +10,7 @@ uninstall needs those backups, which are next to the client's files, and a recei
 """
 
 import difflib
+import errno
 import json
 import os
 import time
@@ -365,8 +366,11 @@ def _create(path: str, text: str, mode: int | None) -> None:
 
 
 def _write_failure(path: str, error: OSError) -> Failure:
-    fix = f"make {os.path.dirname(str(error.filename or path))} writable and run this again"
-    return Failure("INSTALL_FAILED", f"{path} cannot be written: {error.strerror or error}", fix)
+    is_full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+    need = "free some space" if is_full else f"make {os.path.dirname(str(error.filename or path))} writable"
+    return Failure(
+        "INSTALL_FAILED", f"{path} cannot be written: {error.strerror or error}", f"{need} and run this again"
+    )
 
 
 def _fingerprint(text: str | None) -> str:

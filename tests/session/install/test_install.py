@@ -1,5 +1,6 @@
 """`joelclaw install` adds our part to a client's configuration and changes nothing else."""
 
+import errno
 import json
 import os
 import shlex
@@ -306,6 +307,16 @@ def test_a_folder_that_cannot_be_written(install: Install, user: Path) -> None:
     assert failed["error"]["code"] == "INSTALL_FAILED"
     assert failed["fix"]
     assert [p.name for p in user.iterdir()] == [".claude"]
+
+
+def test_a_full_disk_needs_space(install: Install, user: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    failed = install("claude", ok=False)
+    assert (failed["error"]["code"], failed["fix"]) == ("INSTALL_FAILED", "free some space and run this again")
+    assert not (user / FILES["claude"]).exists()
 
 
 def test_a_link_is_followed(install: Install, user: Path, tmp_path: Path) -> None:
