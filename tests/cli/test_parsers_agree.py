@@ -127,7 +127,9 @@ def needs_our_parser(words: list[str], options: dict[str, Any]) -> bool:
     command: Any = called(words)
     arguments = [options[parameter.name] for parameter in command.parameters if not parameter.flags]
     texts = [text for value in arguments for text in (value if isinstance(value, list) else [value])]
-    return "--success" in words or any(isinstance(text, str) and text[:1] == "-" for text in texts)
+    return any(word.startswith("--success") for word in words) or any(
+        isinstance(text, str) and text[:1] == "-" for text in texts
+    )
 
 
 @pytest.mark.parametrize(("words", "options"), [
