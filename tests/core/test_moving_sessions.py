@@ -106,7 +106,7 @@ def held(home: Path) -> bytes:
 @pytest.mark.parametrize("walk_name", WALKS)
 @pytest.mark.parametrize("form", [ClaudeWalk, CodexWalk])
 @pytest.mark.parametrize("reader", ["hooks, then archive", "archive", "a single hook at the end"])
-def test_only_what_was_said_elsewhere_is_kept(
+def test_nothing_said_in_an_excluded_folder_is_kept(
     run: Run, home: Path, places: Path, form: Any, walk_name: str, reader: str
 ) -> None:
     walk = form(places)

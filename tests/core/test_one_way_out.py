@@ -255,7 +255,7 @@ def command_lines(places: dict[str, str]) -> list[list[str]]:
 
 
 @pytest.mark.parametrize("terminal", [False, True], ids=["in a pipe", "on a terminal"])
-def test_printed_text_neither_acts_nor_passes_for_a_mark(
+def test_printed_text_cannot_act_as_a_mark(
     run: Run, places: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, terminal: bool
 ) -> None:
     monkeypatch.setattr("cli.output.is_terminal", lambda: terminal)
