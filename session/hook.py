@@ -144,7 +144,10 @@ class Hook:
         record(event, session)
         session.save_state()
         session.entries, self._archived_bytes = _archive(event, session, self._began + 0.6 * self._seconds())
-        _record_logged_compaction(event, session)
+        # Copilot CLI: no event says that a compaction is over, but a new line of its transcript does.
+        is_logged = clients.by_name(session.agent).compaction_sign == "line"
+        if is_logged and any(entry.kind == "compaction" for entry in session.entries):
+            record({**event, "kind": "after_compaction"}, session)
         texts += reactions.run_due(event, session)
         return clients.by_name(session.agent).texts_to_give(event, texts, session.state.given_texts)
 
@@ -269,13 +272,6 @@ def _record_missed_compaction(event: HookEvent, session: Session) -> list[Text]:
     if has_shrunk or not is_reported:
         session.usage = {**usage, "tokens": None}
     return []
-
-
-def _record_logged_compaction(event: HookEvent, session: Session) -> None:
-    """Copilot CLI: no event says that a compaction is over, but a new line of its transcript does."""
-    is_logged = clients.by_name(session.agent).compaction_sign == "line"
-    if is_logged and any(entry.kind == "compaction" for entry in session.entries):
-        record({**event, "kind": "after_compaction"}, session)
 
 
 # What an event archives

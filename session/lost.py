@@ -45,7 +45,12 @@ def of_project(db: apsw.Connection | None, given: str, kinds: Sequence[str], *, 
         fix = f"archive your past sessions: {ARCHIVE_ALL}"
         raise Failure("SESSION_NOT_FOUND", "no session is archived yet", fix)
     if given:
-        return of_session(db, _named_session(db, given), kinds)
+        known = sessions.by_id(db, sessions.whole_id(db, given))
+        if known is None:
+            curate.refuse_forgotten(db, given)
+            fix = f"archive its transcript: joelclaw memory archive PATH, or {ARCHIVE_ALL}"
+            raise Failure("SESSION_NOT_FOUND", f"no session {given[:80]!r} is archived", fix)
+        return of_session(db, known, kinds)
     ours = sessions.last_compacted(db, project_names(project, sessions.projects(db))) if project else None
     session = ours or sessions.last_compacted(db)
     if session is None:
@@ -288,16 +293,6 @@ def _without_filters(command: str) -> tuple[str, ...]:
             kept.append(" ".join(step["words"]))
         mark = step["mark"]
     return tuple(kept)
-
-
-def _named_session(db: apsw.Connection, given: str) -> Session:
-    """The session with this id, or the only session whose id begins with it."""
-    known = sessions.by_id(db, sessions.whole_id(db, given))
-    if known is None:
-        curate.refuse_forgotten(db, given)
-        fix = f"archive its transcript: joelclaw memory archive PATH, or {ARCHIVE_ALL}"
-        raise Failure("SESSION_NOT_FOUND", f"no session {given[:80]!r} is archived", fix)
-    return known
 
 
 def _no_compaction(db: apsw.Connection, session: str) -> Failure:

@@ -148,7 +148,8 @@ def open_request(history: History, session: Session, calls: Sequence[Call], summ
         found = _requests_before(earlier) or ([] if shown else earlier[-1:])
         shown = dict.fromkeys(found, " (turn ended)") | shown
     quoted = [opening(prompt, LAST_CHARS if at else LINE_CHARS) for at, prompt in enumerate(shown)]
-    if all(_is_in(summary, text) for text in quoted):
+    known = " ".join(summary.lower().translate(str.maketrans("<>`", "‹›'")).split())  # as `one_line` writes them
+    if all(" ".join(part.split()) in known for text in quoted for part in text.lower().split(CUT)):
         return ""
     return " · then: ".join(f'"{text}"{ended}' for text, ended in zip(quoted, shown.values(), strict=True))
 
@@ -175,12 +176,6 @@ def opening(prompt: str, characters: int) -> str:
     own = [line for line in outside if line.strip() and line.lstrip()[0] != ">"]
     text = " ".join(line.strip().lstrip("#>*- ") for line in own or prompt[:READ_CHARS].splitlines())
     return clip(one_line(text), characters, characters // 2)
-
-
-def _is_in(summary: str, quoted: str) -> bool:
-    """Whether a client's summary repeats a request that we quote, perhaps cut."""
-    known = " ".join(summary.lower().translate(str.maketrans("<>`", "‹›'")).split())  # as `one_line` writes them
-    return all(" ".join(part.split()) in known for part in quoted.lower().split(CUT))
 
 
 def _turn_start(said: Sequence[tuple[int, str]], calls: Sequence[Call], ended_at: int) -> int:

@@ -175,13 +175,12 @@ def kept_text(path: str, agent: str) -> str:
 class _Newest:
     """What the end of a transcript says about the context."""
 
-    def __init__(self) -> None:
-        self.tokens: int | None = None
-        self.source: Literal["usage", "boundary", "estimate", "none"] = "none"
-        self.window = 0
-        self.model = ""
-        self.boundary: int | None = None
-        """Offset of the line of a compaction that does not say how large the context is after it."""
+    tokens: int | None = None
+    source: Literal["usage", "boundary", "estimate", "none"] = "none"
+    window = 0
+    model = ""
+    boundary: int | None = None
+    """Offset of the line of a compaction that does not say how large the context is after it."""
 
 
 def _newest(source: Source, client: Client) -> _Newest:

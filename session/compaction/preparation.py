@@ -152,7 +152,8 @@ def find_cut(nodes: Sequence[Node], start: int, keep_recent: int) -> tuple[int, 
 
     Returns the indices of the first kept node and of the beginning of the turn that the cut splits, -1 for none.
     """
-    points = [index for index in range(start, len(nodes)) if nodes[index].can_cut]
+    never_first = (None, "tool_result", "compaction_summary", "system")
+    points = [index for index in range(start, len(nodes)) if nodes[index].role not in never_first]
     if not points:
         return start, -1
     cut, kept = points[0], 0

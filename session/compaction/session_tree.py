@@ -61,11 +61,6 @@ class Node:
         return self.entries[0]
 
     @property
-    def can_cut(self) -> bool:
-        """Whether a compaction may keep the session from here on."""
-        return self.role not in (None, "tool_result", "compaction_summary", "system")
-
-    @property
     def starts_turn(self) -> bool:
         """Whether it begins a turn."""
         return self.role in ("user", "bash", "custom", "branch_summary")

@@ -69,10 +69,7 @@ class Reaction:
 
 def run_due(event: HookEvent, session: Session) -> list[Text]:
     """Run the reactions that are due; returns their texts."""
-    texts: list[Text] = []
-    for name in due(event, session):
-        texts += run(name, event, session).texts
-    return texts
+    return [text for name in due(event, session) for text in run(name, event, session).texts]
 
 
 def due(event: HookEvent, session: Session) -> Iterator[str]:
