@@ -26,7 +26,7 @@ def session_of(path: str) -> str:
     """The session whose state has this path. Only a name that was too long for a file needs a look into it."""
     name = os.path.basename(path).removesuffix(states.SUFFIX)
     if "~" in name:
-        return str(_summary(path, name)["sessionId"])
+        return str(_summary(path)["sessionId"])
     from urllib.parse import unquote
 
     return unquote(name)
@@ -34,10 +34,7 @@ def session_of(path: str) -> str:
 
 def list_states(paths: Iterable[str] | None = None) -> list[dict[str, Any]]:
     """A summary of every session with a state file (of `paths`), newest first; those that cannot be read are last."""
-    found = [
-        _summary(path, os.path.basename(path).removesuffix(states.SUFFIX))
-        for path in (state_times() if paths is None else paths)
-    ]
+    found = map(_summary, state_times() if paths is None else paths)
     return sorted(found, key=lambda entry: (-entry["updatedAt"], entry["sessionId"]))
 
 
@@ -112,8 +109,8 @@ def _remove_locks(session_id: str) -> None:
     files.remove(states.lock_path(session_id))
 
 
-def _summary(path: str, name: str) -> dict[str, Any]:
-    state, problem = states.SessionState(name, ""), {}
+def _summary(path: str) -> dict[str, Any]:
+    state, problem = states.SessionState(os.path.basename(path).removesuffix(states.SUFFIX), ""), {}
     try:
         state = states.state_in(path)
     except Failure as failure:

@@ -17,7 +17,7 @@ from core.names import ENDINGS, names_in
 from core.project import OUTSIDE, current_lines, relative
 from core.project import names_of as project_names
 from core.quoting import clip
-from core.records import Call, Name, Place, Session
+from core.records import Call, Place, Session
 from core.shell_command import place_of
 from core.store import sessions
 from core.store.branches import History
@@ -145,8 +145,7 @@ class _Work:
         if self._before and not compaction["at"]:
             self._prompts = self._prompts[: self._before[-1]["prompt"]]
         self._summary = _Summary(compaction["summary"], {call["file"] for call in self._before})
-        self._names: list[Name] = history.names(every=True)
-        self._places: list[Place] = history.places()
+        self._history = history
 
     def files(self) -> list[Entry]:
         """Files, by their weight: an edit counts as three reads, and both fade with the calls after them."""
@@ -164,9 +163,9 @@ class _Work:
 
     def names(self) -> list[Entry]:
         """Names with a known place, by their fading weight; those that came back since are at the end."""
-        rows = {row["name"]: row for row in self._names if row["first"] <= self._last}
+        rows = {row["name"]: row for row in self._history.names(every=True) if row["first"] <= self._last}
         places: dict[str, list[Place]] = {}
-        for place in self._places:
+        for place in self._history.places():
             is_missing = place["name"] in rows and place["name"] not in self._summary.names
             if is_missing and not place["file"].startswith(OUTSIDE):
                 places.setdefault(place["file"], []).append(place)
