@@ -9,32 +9,10 @@ from __future__ import annotations
 
 import os
 
+from clients import content, entries
 from clients.base import SHARED_EVENTS, Client
-from clients.content import (
-    INTERRUPTED,
-    OF_TEAMMATES,
-    as_object,
-    as_objects,
-    as_text,
-    parse_timestamp,
-    parsed,
-    positive_int,
-    text_of,
-    typed,
-)
-from clients.entries import (
-    Entry,
-    Hunk,
-    Step,
-    content_hunks,
-    edit_entries,
-    in_envelope,
-    plan_entries,
-    process_end,
-    result_entry,
-    summary_entry,
-    usage_entries,
-)
+from clients.content import as_object, as_objects, as_text, parse_timestamp, parsed, positive_int, text_of, typed
+from clients.entries import Entry, Hunk, Step
 from core import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -100,7 +78,7 @@ class Claude(Client):
         if line.get("isSidechain"):
             pass
         elif line.get("isCompactSummary"):
-            found = [summary_entry(text_of(as_object(line.get("message")).get("content")), at)]
+            found = [entries.summary_entry(text_of(as_object(line.get("message")).get("content")), at)]
         elif is_meta:
             given = as_object(line.get("message")).get("content")
             found = _notes(at, *_messages(text_of(given))) or [Entry("node", content=given)]
@@ -124,7 +102,7 @@ class Claude(Client):
             found = [Entry("turn_end", is_stop=True)]
         elif kind == "system" and line.get("subtype") == "away_summary":
             found = _notes(at, ("client", as_text(line.get("content"))))
-        found = in_envelope(found, line, at)
+        found = entries.in_envelope(found, line, at)
         head = found[0]
         head.is_meta = is_meta and head.kind == "node"
         head.is_side = bool(line["isSidechain"]) if "isSidechain" in line else None
@@ -154,7 +132,7 @@ class Claude(Client):
             found.append(call)
             others += _plan(call.call, tool, fields)
         keys = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
-        return [*found, *others, *usage_entries(message.get("usage"), keys, model)]
+        return [*found, *others, *entries.usage_entries(message.get("usage"), keys, model)]
 
 
 def _stable_id(line: dict[str, Any], part: str = "") -> str:
@@ -183,7 +161,7 @@ def _messages(text: str) -> list[tuple[Origin, str]]:
     text = text.strip()
     if text.startswith("<task-notification>"):
         return [("subagent", _tag(text, "result"))]
-    if not text.startswith(OF_TEAMMATES):
+    if not text.startswith(content.OF_TEAMMATES):
         return []
     found: list[tuple[Origin, str]] = []
     for name in ("teammate-message", "agent-message", "cross-session-message"):
@@ -232,7 +210,7 @@ def _user_entries(line: dict[str, Any], at: int | None) -> list[Entry]:
     if found and found[0].kind == "prompt" and not _is_of_user(line):
         found = _notes(at, ("client", found[0].text))
     found += _ended_process(text, "task-id", "summary")
-    if text.startswith(INTERRUPTED):
+    if text.startswith(content.INTERRUPTED):
         found.append(Entry("turn_end", at))
     for number, part in enumerate(as_objects(given)):
         if part.get("type") == "tool_result":
@@ -245,8 +223,8 @@ def _result_entries(line: dict[str, Any], part: dict[str, Any], number: int, at:
     call, text, failed = part.get("tool_use_id"), text_of(part.get("content")), part.get("is_error") is True
     # if the user interrupted a command, the exit code in front says nothing
     bare = text.partition("\n")[2] if text.startswith("Exit code ") else text
-    if failed and bare.startswith(("The user doesn't want to ", INTERRUPTED, "Permission to use ")):
-        result = result_entry(call, text, failed, part.get("content"))
+    if failed and bare.startswith(("The user doesn't want to ", content.INTERRUPTED, "Permission to use ")):
+        result = entries.result_entry(call, text, failed, part.get("content"))
         result.unrun = True
         words = typed(text.partition("the user said:\n")[2].partition("\n\nNote: The user's next message")[0])
         prompt = Entry("prompt", at, text=words, call=result.call, stable_id=_stable_id(line, f":{number}"))
@@ -254,7 +232,7 @@ def _result_entries(line: dict[str, Any], part: dict[str, Any], number: int, at:
     if text.startswith("<status>"):
         failed = failed or _tag(text, "exit_code") not in ("", "0")
     shown = text.removeprefix("<tool_use_error>").removesuffix("</tool_use_error>").strip()
-    result = result_entry(call, shown, failed, part.get("content"))
+    result = entries.result_entry(call, shown, failed, part.get("content"))
     kept_in = as_text(as_object(line.get("toolUseResult")).get("persistedOutputPath"))
     if text.startswith(("<persisted-output>", "Error: result (")):  # the latter are of MCP servers
         kept_in = kept_in or text.partition(" saved to")[2].partition("\n")[0].strip(": .")
@@ -283,8 +261,8 @@ def _edits(call: object, result: dict[str, Any]) -> list[Entry]:
         hunks.append(Hunk(file, start, [(line[:1], line[1:]) for line in lines if line[:1] in ("+", "-", " ")]))
     hunks = [hunk for hunk in hunks if hunk.start and hunk.signs.strip()]
     if not hunks and result.get("type") == "create":
-        hunks = content_hunks(file, as_text(result.get("content")))
-    return edit_entries(call, hunks)
+        hunks = entries.content_hunks(file, as_text(result.get("content")))
+    return entries.edit_entries(call, hunks)
 
 
 def _ended_process(text: str, id_tag: str, text_tag: str) -> list[Entry]:
@@ -300,7 +278,7 @@ def _ended_process(text: str, id_tag: str, text_tag: str) -> list[Entry]:
     output = _tag(text, text_tag)
     if text_tag == "summary" and " failed with exit code " in output:  # does not say why
         output = ""
-    return [process_end(process, output, failed)]
+    return [entries.process_end(process, output, failed)]
 
 
 def _tag(text: str, name: str) -> str:
@@ -324,7 +302,7 @@ def _queue_entries(line: dict[str, Any], at: int | None) -> list[Entry]:
 def _plan(call: str, tool: str, given: dict[str, Any]) -> list[Entry]:
     """What a call changes in the plan. The id of a new task is its number, counted from 1."""
     if tool == "TodoWrite":
-        return plan_entries(call, given.get("todos"), "content")
+        return entries.plan_entries(call, given.get("todos"), "content")
     if tool not in ("TaskCreate", "TaskUpdate"):
         return []
     identifier, status = ("", "pending") if tool == "TaskCreate" else (given.get("taskId"), given.get("status"))

@@ -8,34 +8,10 @@ from __future__ import annotations
 
 import os
 
+from clients import content, entries
 from clients.base import SHARED_EVENTS, Client
-from clients.content import (
-    as_object,
-    as_objects,
-    as_text,
-    parse_timestamp,
-    parsed,
-    patched_files,
-    paths,
-    positive_int,
-    text_of,
-    texts_in,
-    typed,
-)
-from clients.entries import (
-    COMMAND_KEYS,
-    Entry,
-    Hunk,
-    call_entry,
-    content_hunks,
-    diff_hunks,
-    edit_entries,
-    plan_entries,
-    process_end,
-    result_entry,
-    usage_entries,
-    with_node,
-)
+from clients.content import as_object, as_objects, as_text, parse_timestamp, parsed, positive_int, text_of, typed
+from clients.entries import Entry, Hunk
 from core import TYPE_CHECKING
 from core.files import start_of
 
@@ -105,9 +81,9 @@ class Codex(Client):
 
     def written_files(self, tool: str, given: object) -> list[str]:
         """The files of a patch, handed to `apply_patch` as a tool or in a shell command."""
-        text = "\n".join(texts_in(given))
+        text = "\n".join(content.texts_in(given))
         is_patch = tool in PATCHING_TOOLS or any(name in text for name in PATCHING_TOOLS)
-        return patched_files(text) if is_patch else []
+        return content.patched_files(text) if is_patch else []
 
     def entries(self, line: dict[str, Any]) -> list[Entry]:
         """The entries of a line; empty for repetitions and for texts that only the screen shows."""
@@ -123,7 +99,7 @@ class Codex(Client):
             found = [Entry("node", folder=as_text(payload.get("cwd")), model=as_text(payload.get("model")))]
             if kind == "session_meta":
                 _name_session(found[0], payload)
-        return with_node(found, at, payload.get("id") if kind == "response_item" else "") if found else []
+        return entries.with_node(found, at, payload.get("id") if kind == "response_item" else "") if found else []
 
     def typed_text(self, prompt: Entry, following: Iterable[bytes] | None) -> str:
         """As `Client.typed_text`. Codex itself also writes messages of the user, but no event follows those."""
@@ -170,9 +146,9 @@ class Codex(Client):
 
             found: list[Entry] = []
             for number, (name, argument) in enumerate(tool_calls(given), 1):
-                entries = self._tool_entries(_call_id(payload), name, argument, at)
-                entries[0].part = number
-                found += entries
+                made = self._tool_entries(_call_id(payload), name, argument, at)
+                made[0].part = number
+                found += made
             if found:
                 found[0].content = given
                 return found
@@ -183,13 +159,13 @@ class Codex(Client):
     def _tool_entries(self, identifier: str, tool: str, given: object, at: int | None) -> list[Entry]:
         fields = as_object(given)
         command = "" if tool in PATCHING_TOOLS else _command(fields)
-        call = call_entry(identifier, tool, given, self.written_files(tool, given), command, at=at)
+        call = entries.call_entry(identifier, tool, given, self.written_files(tool, given), command, at=at)
         if tool in self.reading_tools:
-            call.read_files = paths(given, *self.path_keys)
+            call.read_files = content.paths(given, *self.path_keys)
         if not command:  # it writes to a running program, or waits for a script
             cell = fields.get("cell_id")
             call.process = f"cell {cell}" if cell is not None else str(fields.get("session_id") or "")
-        return [call, *(plan_entries(call.call, fields.get("plan"), "step") if tool == "update_plan" else [])]
+        return [call, *(entries.plan_entries(call.call, fields.get("plan"), "step") if tool == "update_plan" else [])]
 
 
 def _name_session(entry: Entry, payload: dict[str, Any]) -> None:
@@ -214,14 +190,14 @@ def _event_entries(payload: dict[str, Any], at: int | None) -> list[Entry]:
     kind, info = payload.get("type"), as_object(payload.get("info"))
     window = positive_int(payload.get("model_context_window")) or positive_int(info.get("model_context_window"))
     if kind == "patch_apply_end" and payload.get("success") is True:
-        return edit_entries(payload.get("call_id"), _changed_hunks(payload.get("changes")))
+        return entries.edit_entries(payload.get("call_id"), _changed_hunks(payload.get("changes")))
     item = as_object(payload.get("item")) if kind == "item_completed" else {}
     if item.get("type") == "FileChange" and item.get("status") == "completed":
-        return edit_entries(item.get("id"), _changed_hunks(item.get("changes")))
+        return entries.edit_entries(item.get("id"), _changed_hunks(item.get("changes")))
     # other commands have their exit code in the output of their call
     if item.get("type") == "CommandExecution" and as_text(item.get("id")).startswith("exec-"):
         code, text = item.get("exit_code"), as_text(item.get("aggregated_output"))
-        entry = process_end(as_text(item.get("process_id")), text, None if code is None else code != 0)
+        entry = entries.process_end(as_text(item.get("process_id")), text, None if code is None else code != 0)
         entry.at, entry.call, entry.command = at, as_text(item.get("id")), _command(item)
         return [entry]
     if kind in ("task_complete", "turn_aborted"):
@@ -231,7 +207,7 @@ def _event_entries(payload: dict[str, Any], at: int | None) -> list[Entry]:
     if name := as_text(payload.get("thread_name")):
         return [Entry("title", at, text=name, origin="user")]
     usage = info.get("last_token_usage") if kind == "token_count" else None
-    return usage_entries(usage, ("total_tokens",), window=window)
+    return entries.usage_entries(usage, ("total_tokens",), window=window)
 
 
 def _compaction_entries(payload: dict[str, Any], at: int | None) -> list[Entry]:
@@ -247,9 +223,9 @@ def _changed_hunks(changes: object) -> list[Hunk]:
     found: list[Hunk] = []
     for path, change in as_object(changes).items():
         about = as_object(change)
-        found += diff_hunks(as_text(about.get("move_path")) or path, as_text(about.get("unified_diff")))
+        found += entries.diff_hunks(as_text(about.get("move_path")) or path, as_text(about.get("unified_diff")))
         if about.get("type") == "add":
-            found += content_hunks(path, as_text(about.get("content")))
+            found += entries.content_hunks(path, as_text(about.get("content")))
     return found
 
 
@@ -272,7 +248,7 @@ def _object_in(value: object, begin: str) -> object:
 
 
 def _command(given: dict[str, Any]) -> str:
-    for value in (given.get(key) for key in reversed(COMMAND_KEYS)):
+    for value in (given.get(key) for key in reversed(entries.COMMAND_KEYS)):
         if isinstance(value, list):
             words = [as_text(word) for word in value]
             # ["bash", "-lc", "…"]: the script is the command
@@ -301,7 +277,7 @@ def _results(payload: dict[str, Any]) -> list[Entry]:
     if texts and texts[0].startswith(begins):
         from clients.codex_script import read_output
 
-        result = result_entry(_call_id(payload), "", False, raw)
+        result = entries.result_entry(_call_id(payload), "", False, raw)
         read_output(result, texts)
         return [result]
     return [] if payload.get("name") == "exec" else [_result(payload, raw)]
@@ -328,7 +304,7 @@ def _result(payload: dict[str, Any], raw: object) -> Entry:
             "failed to parse function arguments",
         )  # fmt: skip
         failed = failed or text.startswith(faults)
-    result = result_entry(_call_id(payload), text, failed, raw)
+    result = entries.result_entry(_call_id(payload), text, failed, raw)
     result.process = process
     rejections = ("aborted by user", "exec command rejected by user", "patch rejected by user", "rejected by user")
     result.unrun = text.startswith(rejections)

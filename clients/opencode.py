@@ -8,18 +8,9 @@ from __future__ import annotations
 
 import os
 
+from clients import entries
 from clients.content import as_object, as_objects, as_text, parse_timestamp, paths, positive_int
-from clients.entries import (
-    Entry,
-    call_entry,
-    content_hunks,
-    diff_entries,
-    edit_entries,
-    plan_entries,
-    result_entry,
-    summary_entry,
-    with_node,
-)
+from clients.entries import Entry
 from clients.extension import ExtensionClient
 from core import TYPE_CHECKING
 
@@ -81,12 +72,12 @@ class OpenCode(ExtensionClient):
         text = "\n".join(as_text(part.get("text")) for part in said if part.get("type") == "text").strip()
         found: list[Entry] = []
         if info.get("summary") is True:  # of the messages before it
-            found = [Entry("compaction", at), summary_entry(text, at)]
+            found = [Entry("compaction", at), entries.summary_entry(text, at)]
         elif (text or tools) and info.get("role") in ("user", "assistant"):
             found = [Entry("prompt", text=_typed(text)) if info["role"] == "user" else Entry("answer", text=text)]
             for number, part in enumerate(tools):
                 found += self._tool_entries(f"{identifier}/{number}", part, at)
-        found = with_node(found, at, identifier, info.get("parentID"), client=self.name)
+        found = entries.with_node(found, at, identifier, info.get("parentID"), client=self.name)
         found[0].session = as_text(info.get("sessionID"))
         found[0].folder = as_text(as_object(info.get("path")).get("cwd"))
         return found
@@ -99,20 +90,21 @@ class OpenCode(ExtensionClient):
         is_done, has_failed = state.get("status") == "completed", state.get("status") == "error"
         target = paths(given, "filePath", "path")
         written = self.written_files(tool, given) if is_done else []
-        call = call_entry(identifier, tool, given, written, given.get("command"), at=at)
+        call = entries.call_entry(identifier, tool, given, written, given.get("command"), at=at)
         call.read_files = [] if written else target
         found = [call]
         not_run = ("The user rejected", "The user dismissed", "Tool execution aborted")
         if is_done or (has_failed and not fault.startswith(not_run)):
             output = fault if has_failed else as_text(state.get("output"))
-            found.append(result_entry(identifier, output, has_failed or bool(positive_int(about.get("exit")))))
+            found.append(entries.result_entry(identifier, output, has_failed or bool(positive_int(about.get("exit")))))
         if is_done:
-            changed = diff_entries(identifier, call.target, about.get("diff"))
+            changed = entries.diff_entries(identifier, call.target, about.get("diff"))
             if tool == "write" and not changed:
-                changed = edit_entries(identifier, content_hunks(call.target, as_text(given.get("content"))))
+                hunks = entries.content_hunks(call.target, as_text(given.get("content")))
+                changed = entries.edit_entries(identifier, hunks)
             found += changed
         if tool == "todowrite":
-            found += plan_entries(identifier, given.get("todos"), "content")
+            found += entries.plan_entries(identifier, given.get("todos"), "content")
         return found
 
 

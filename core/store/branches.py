@@ -86,7 +86,8 @@ def follow(
     )
     rows = dict(db.execute(f"SELECT id, rowid FROM document WHERE session_id = ? AND id IN {LISTED}", (session, names)))
     for node in nodes:
-        older_parent = _older_parent(db, session, node, end_in_tree)
+        parent = START if node.is_root and node.is_prompt else _mark_of(db, session, node.parent or 0)
+        older_parent = parent if parent is not None and parent < end_in_tree else None
         target = _target_of(db, session, node, older_parent, noted)
         if target is not None and (end, target) not in noted:
             noted.append((end, target))
@@ -104,12 +105,6 @@ def follow(
         db.execute("UPDATE session SET branches = ? WHERE id = ?", (json_text.dumps(noted), session))
         mark_abandoned(db, session)
     return end, end_in_tree, len(noted) > known
-
-
-def _older_parent(db: apsw.Connection, session: str, node: Node, end_in_tree: Mark) -> Mark | None:
-    """The mark of a node's parent if it is before the end of the tree, else None."""
-    parent = START if node.is_root and node.is_prompt else _mark_of(db, session, node.parent or 0)
-    return parent if parent is not None and parent < end_in_tree else None
 
 
 def _target_of(

@@ -155,7 +155,9 @@ def open_source(path: str) -> Source:
     """Open the source of a session. Raises OSError; Unreadable if its form is unknown or needs a missing package."""
     file, session = _split(path)
     if session:
-        return _session_in(file, session)
+        if kind_of(file) == "database" and _sessions_query(file) == _EVENTS:
+            return Events(_open_database(file), session)
+        return Stream(lambda: _session_lines(file, session))
     descriptor = open_file(path)
     try:
         kind = _kind_of_file(descriptor)
@@ -310,13 +312,6 @@ def session_key(path: str) -> str:
     except OSError:
         return ""
     return str(rows[0][0]) if rows else ""
-
-
-def _session_in(file: str, session: str) -> Source:
-    """A session in a database, or in a file with several. Raises Unreadable."""
-    if kind_of(file) == "database" and _sessions_query(file) == _EVENTS:
-        return Events(_open_database(file), session)
-    return Stream(lambda: _session_lines(file, session))
 
 
 def _session_lines(database: str, session: str) -> Blocks:

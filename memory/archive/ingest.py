@@ -259,7 +259,9 @@ class _Reader:
         head = entries[0]
         if head.kind == "prompt" and self._client.typed_marks:
             head.text = self.typed(head, following)
-        owner = self._copied_from(head)
+        is_named = self._is_named_by_session and head.kind != "title"
+        owner = head.copied_from or (head.session if is_named else "")
+        owner = owner if owner != self.origin.session else ""  # none if it is this session's
         admitted = entries
         if self._admission is not None:
             admitted = self._admission.follow(entries, owner or (head.parent_session if self._is_side else ""))
@@ -269,12 +271,6 @@ class _Reader:
                 if entry.kept_in:
                     entry.text = self._kept_output(entry.kept_in) or entry.text
                 own.add(entry, line, number)
-
-    def _copied_from(self, head: Entry) -> str:
-        """The other session to which a line belongs; "" if it belongs to this session."""
-        is_named = self._is_named_by_session and head.kind != "title"
-        owner = head.copied_from or (head.session if is_named else "")
-        return owner if owner != self.origin.session else ""
 
     def typed(self, prompt: Entry, following: Iterable[bytes]) -> str:
         """What the user typed of a prompt; `following` are the next lines."""

@@ -255,8 +255,9 @@ class SessionArchive:
             for row in purged.values():
                 documents.remove(self.db, row, signatures=self._origin.vectors)
             known = [None if older and older["id"] in purged else older for older in known]
-        elif purged:
-            episodes = _without_context(episodes)
+        elif purged:  # others may quote it
+            bare: list[Document] = [{**document, "context": ""} for document, _ in episodes]
+            episodes = [(document, document_vector(document["text"], "")) for document in bare]
             piece.carry.leave_out_quotes({*purged})
         for (document, vector), older in zip(episodes, known, strict=True):
             if older is None:
@@ -357,9 +358,3 @@ def _categorised(document: Document) -> Document:
     category = gate.classify(document["text"])
     document["category_id"], document["category_confidence"], document["category_source"] = category
     return document
-
-
-def _without_context(episodes: Sequence[Ready]) -> list[Ready]:
-    """The same episodes without quotes of their neighbours."""
-    bare: list[Document] = [{**document, "context": ""} for document, _ in episodes]
-    return [(document, document_vector(document["text"], "")) for document in bare]
