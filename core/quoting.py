@@ -9,6 +9,7 @@ quotation is a line that can neither end its frame nor look like part of it.
 from __future__ import annotations
 
 from core import TYPE_CHECKING
+from core.redaction import places_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -258,15 +259,8 @@ def _opening_signs(text: str) -> list[int]:
     signs = ["<", "[", "&"]
     if not text.isascii():
         signs += [sign for sign, like in _LOOKALIKES.items() if like in "<["]
-    positions = []
-    for sign in signs:
-        at = text.find(sign)
-        while at >= 0:
-            following = text[at + 1 : at + 2]
-            if following.isalpha() or following in "/|&# \t\n\\" or not following.isascii():
-                positions.append(at)
-            at = text.find(sign, at + 1)
-    return sorted(positions)
+    behind = [(at, text[end : end + 1]) for at, end in places_of(text, signs)]
+    return [at for at, sign in behind if sign.isalpha() or sign in "/|&# \t\n\\" or not sign.isascii()]
 
 
 def _entity(text: str, at: int) -> tuple[str, int]:

@@ -261,7 +261,8 @@ class _Scan:
                 at += 2
             elif char == "#" and not self.pieces:
                 at = _find(text, "\n", at)
-            elif char not in _ENDS_WORD or _opens(text, at):
+            elif char not in _ENDS_WORD or two in ("<(", ">(", "((") or (char == "(" and text[at - 1 : at] == "="):
+                # a bracket is part of its word in `<(…)`, `x=(…)`, `((…))`
                 self.start = at if self.start < 0 else self.start
                 end = min(_behind_piece(text, at), len(text) - 1)
                 self.pieces.append(_plain(text[at:end]))
@@ -316,11 +317,6 @@ class _Scan:
         self.words, self.targets, self.into, self.start = [], [], "", -1
 
 
-def _opens(text: str, at: int) -> bool:
-    """Whether a bracket is part of its word: `<(…)`, `x=(…)`, `((…))`."""
-    return text[at : at + 2] in ("<(", ">(", "((") or (text[at] == "(" and text[at - 1 : at] == "=")
-
-
 def _behind_piece(text: str, at: int) -> int:
     """The end of the quote, bracket or run of plain characters that begins at `at`."""
     char = text[at]
@@ -328,12 +324,10 @@ def _behind_piece(text: str, at: int) -> int:
         return at + 2
     if char == "'":
         return _find(text, "'", at + 1) + 1
-    if char in '"`':
+    if char in '"`(':
         return _behind_bracket(text, at)
     if char in "$<>" and text[at + 1] in "({":
         return _behind_bracket(text, at + 1)
-    if char == "(":
-        return _behind_bracket(text, at)
     at += 1
     special = _ENDS_WORD + "\"'`\\$"
     while text[at] not in special:  # the text ends in a "\n"

@@ -41,10 +41,9 @@ PRINTING = (
     "|security find-generic-password -w|security find-internet-password -w|scw secret access|bws secret get"
 ).split("|")
 """A program that prints a secret, nothing for any, and the words of its command."""
-_PRINTERS: dict[str, list[list[str]]] = {}
-"""The words of each command that prints a secret although none is named in it, by the longest of them."""
-for _command in (*PRINTING, *"base64 -|.netrc|random|creds|bearer|berglas|whoami -t".split("|")):
-    _PRINTERS.setdefault(max(_command.split(), key=len), []).append(_command.split())
+_PRINTERS = [*map(str.split, PRINTING), ["base64", "-"], ["whoami", "-t"]]
+_PRINTERS += [[word] for word in (".netrc", "random", "creds", "bearer", "berglas")]
+"""The words of each command that prints a secret although none is named in it."""
 _patterns: dict[str, re.Pattern[str]] = {}
 
 
@@ -77,11 +76,7 @@ def prints_secret(command: str, path: str) -> bool:
     call = f"{command}\n{path}".lower()
     if any(map(call.__contains__, NAME_PARTS)):
         return True
-    return any(
-        all(map(call.__contains__, words))
-        for longest in filter(call.__contains__, _PRINTERS)
-        for words in _PRINTERS[longest]
-    )
+    return any(all(map(call.__contains__, words)) for words in _PRINTERS)
 
 
 def redact_value(value: object, plain: Callable[[str], str] = lambda text: redact(text)[0]) -> object:
@@ -91,22 +86,17 @@ def redact_value(value: object, plain: Callable[[str], str] = lambda text: redac
     list there, the `value` beside such a `name`, and the word after such an option. If two keys become equal, the
     second gets a `#2`.
     """
-    if not may_hold_secret(" \n".join(_texts_of(value))):
-        return value
-    from core.redaction.structured import redact_fields
-
-    return redact_fields(value, plain)
-
-
-def _texts_of(value: object) -> list[str]:
-    """All strings in a JSON value, keys too."""
     items = [value]
     for item in items:  # which grows, so that no depth is too much
         if isinstance(item, dict):
             items += (*item, *item.values())
         elif isinstance(item, (list, tuple)):
             items += item
-    return [item for item in items if isinstance(item, str)]
+    if not may_hold_secret(" \n".join(item for item in items if isinstance(item, str))):
+        return value
+    from core.redaction.structured import redact_fields
+
+    return redact_fields(value, plain)
 
 
 def compiled(pattern: str) -> re.Pattern[str]:

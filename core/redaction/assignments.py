@@ -75,8 +75,7 @@ def family(name: str) -> str:
 
 def names_password(name: str) -> bool:
     """Whether a name is about a password, even if it only does something with it: `readPassword`."""
-    last = words_of(name)[-1:]
-    return bool(last) and (last[0] in ("pass", "pw") or _ends_as_password(last[0]))
+    return any(word in ("pass", "pw") or _ends_as_password(word) for word in words_of(name)[-1:])
 
 
 def _ends_as_password(word: str) -> bool:
@@ -193,15 +192,11 @@ def assigned_value(text: str, name: Name) -> Span | None:
         end = _quoted_end(text, name, begin, mark, sign, tight)
     else:
         value = _trimmed(text[begin : _bare_end(text, begin, begin + MAX_JUDGED)])
+        judged = "schemed" if scheme is not None else kind
+        alone = _stands_alone(text, begin + len(value))
         is_value = (
             len(value) >= (1 if kind == "password" else 4)
-            and is_assigned(
-                value,
-                "schemed" if scheme is not None else kind,
-                sign,
-                tight=tight,
-                alone=_stands_alone(text, begin + len(value)),
-            )
+            and is_assigned(value, judged, sign, tight=tight, alone=alone)
             and not _is_argument(text, begin, value, kind)
             and not _is_sentence(text, start, name_end, value, kind)
         )

@@ -62,7 +62,6 @@ SPACES = "\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u20
 """White space that patterns do not take for a blank."""
 _ESCAPES = ("\\u001b[", "\\x1b[", "\\033[")
 _FIRST_WORDS = frozenset(phrase.partition(" ")[0] + " " for phrase in PHRASES)
-_WITH_DIGITS = ("7z", ":5432:")
 _SIGNS = frozenset(
     # headers and statements, calls that take a password, commands
     "cookie|bearer|basic|identified|-----BEGIN|:AA|@tcp(|AKIA|ASIA|ABIA|ACCA"
@@ -119,17 +118,19 @@ class Clues:
     def _judge(self, words: set[str]) -> None:
         """Find what single words announce."""
         joined = " ".join(words)
-        shapes = {*_without_digits(joined).split()} - _harmless
+        # `str.translate` is slow if it is not ASCII
+        plain = joined.encode("utf-8", "surrogatepass").translate(None, b"0123456789")
+        shapes = {*plain.decode("utf-8", "surrogatepass").split()} - _harmless
         fresh = f" {' '.join(shapes)} "
         folded = fresh.lower()
         signs = {*filter(fresh.__contains__, _EXACT), *filter(folded.__contains__, _FOLDED)}
         names = signs.intersection(NAME_PARTS)
         if names:
-            plain = _without_ordinary(folded)
-            signs.difference_update(name for name in names if name not in plain)
+            telling = _without_ordinary(folded)
+            signs.difference_update(name for name in names if name not in telling)
         if "://" in folded and any("@" in word.partition("://")[2] for word in words):
             signs.add("://")
-        signs.update(filter(joined.__contains__, _WITH_DIGITS))
+        signs.update(filter(joined.__contains__, ("7z", ":5432:")))
         long = " ".join([word for word in shapes if len(word) > _MIN_FORMED])
         signs.update(filter(long.__contains__, _WITHOUT_DIGITS))
         numbered = [word for word in words if len(word) > 7 and any(map(str.isdigit, word))]
@@ -182,11 +183,6 @@ def _without_ordinary(folded: str) -> str:
     for word in _ORDINARY:
         folded = folded.replace(word, " ")
     return folded if "sig=" in folded or "signature=" in folded else folded.replace("sig", " ")
-
-
-def _without_digits(text: str) -> str:
-    """The text without `0` to `9`; `str.translate` is slow if it is not ASCII."""
-    return text.encode("utf-8", "surrogatepass").translate(None, b"0123456789").decode("utf-8", "surrogatepass")
 
 
 def _are_among_plain(lower: str, anchors: set[str]) -> bool:

@@ -185,7 +185,12 @@ def redact_fields(value: object, plain: Plain, kind: str = "", program: str = ""
     `program`: takes the values of a list as arguments.
     """
     if isinstance(value, str):
-        return _redact_text(value, kind, plain)
+        if not kind or is_placeholder(value):
+            return plain(value)
+        if kind in ("key", "auth", "pass"):
+            return f"{MARK}api-key]" if is_strong(value) else plain(value)
+        is_path = kind in LOOSE and value[:1] in ("/", "~") and "/" in value[1:]
+        return plain(value) if is_path else f"{MARK}{label(kind)}]"
     if depth > MAX_DEPTH:
         return f"{MARK}depth]"
     if isinstance(value, dict):
@@ -194,15 +199,6 @@ def redact_fields(value: object, plain: Plain, kind: str = "", program: str = ""
         items = value if kind else _redact_arguments(value, program)
         return [redact_fields(item, plain, kind, "", depth + 1) for item in items]
     return value
-
-
-def _redact_text(text: str, kind: str, plain: Plain) -> str:
-    if not kind or is_placeholder(text):
-        return plain(text)
-    if kind in ("key", "auth", "pass"):
-        return f"{MARK}api-key]" if is_strong(text) else plain(text)
-    is_path = kind in LOOSE and text[:1] in ("/", "~") and "/" in text[1:]
-    return plain(text) if is_path else f"{MARK}{label(kind)}]"
 
 
 def _redact_dict(source: dict[object, object], plain: Plain, inherited: str, depth: int) -> dict[object, object]:

@@ -125,8 +125,7 @@ def _at_boundary(beginning: str) -> str:
 
 def find_matches(text: str, kind: str, pattern: str, begin: int = 0, stop: int = sys.maxsize) -> list[Span]:
     """The matches that are no placeholder and do not end like an example of a token: `…xxxxxxxxxxxx`."""
-    matches = compiled(pattern).finditer(text, begin, stop)
-    spans = [match.span(match.lastindex or 0) for match in matches]
+    spans = [match.span(match.lastindex or 0) for match in compiled(pattern).finditer(text, begin, stop)]
     return [
         (start, end, kind)
         for start, end in spans
@@ -269,11 +268,10 @@ def is_random(token: str) -> bool:
     if not token[2:].strip("0123456789abcdefABCDEF"):  # two letters and a hex number: `0x…`, an id such as Twilio's
         return False
     token = token[:512]
-    size = len(token)
     numbers = compiled("[0-9]+").findall(token)
     max_share = 0.75 if len(numbers) > 1 else 0.6  # all digits are together in `WriteI32BE` or `exception-2017`
     words = sum(map(len, compiled(_WORD_RUN).findall(token)))
-    if not numbers or words > size * max_share:
+    if not numbers or words > len(token) * max_share:
         return False
     # words, each perhaps with a capital, and a number after them; a number or a time; a hash, also as bundlers write it
     name = (
