@@ -8,7 +8,7 @@ from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
 import typer
-from typer.models import ArgumentInfo, CommandInfo, ParameterInfo
+from typer.models import ArgumentInfo, CommandInfo
 
 from cli.commands import MODULES
 from cli.hot_table import WORDS
@@ -107,21 +107,16 @@ def _parameter(declared: inspect.Parameter) -> Parameter:
     if isinstance(info, ArgumentInfo):
         given["metavar"] = info.metavar or declared.name.upper()
     else:
-        on, off = _flags(info, declared.name)
+        # In `Annotated`, Typer also takes the first flag from `default`, the first parameter of `typer.Option`.
+        first = (info.default,) if isinstance(info.default, str) else ()
+        written = (*first, *(info.param_decls or ())) or ("--" + declared.name.replace("_", "-"),)
+        pairs = [flag.partition("/")[::2] for flag in written]  # `--archive/--no-archive`
+        on, off = (tuple(filter(None, flags)) for flags in zip(*pairs, strict=True))
         metavar = info.metavar or ("N" if kind in _KINDS.values() else on[0].lstrip("-").upper())
         given |= {"flags": on, "off": off, "metavar": metavar, "kind": _KINDS_BY_METAVAR.get(metavar, kind)}
         if "|" in metavar and given["kind"] == "text":
             given["choices"] = tuple(metavar.split("|"))
     return Parameter(declared.name, **given)
-
-
-def _flags(info: ParameterInfo, name: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The flags of an option, and those that mean no (`--archive/--no-archive`)."""
-    # In `Annotated`, Typer also takes the first flag from `default`, the first parameter of `typer.Option`.
-    first = (info.default,) if isinstance(info.default, str) else ()
-    written = (*first, *(info.param_decls or ())) or ("--" + name.replace("_", "-"),)
-    pairs = [flag.partition("/")[::2] for flag in written]
-    return tuple(flag for flag, _ in pairs), tuple(off for _, off in pairs if off)
 
 
 def _kind(annotation: Any) -> tuple[str, bool, tuple[str, ...]]:

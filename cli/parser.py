@@ -135,9 +135,8 @@ def hot_command(words: Sequence[str]) -> Command | None:
     from cli import hot_table
 
     for path in (words[0], " ".join(words[:2])):
-        row = hot_table.COMMANDS.get(path)
-        if row is not None:
-            function, code, parameters = row
+        if path in hot_table.COMMANDS:
+            function, code, parameters = hot_table.COMMANDS[path]
             read = [
                 Parameter(**declared, flags=tuple(names.split()) if names[0] == "-" else (), metavar=names)
                 for names, declared in parameters.items()

@@ -324,9 +324,7 @@ def check_cluster(examination: Examination) -> Iterator[Finding]:
         yield from (
             warning(subject="cluster", **problem) for problem in cluster_sync.outbox_problems(waiting, store["backend"])
         )
-    if settings is None:
-        return
-    if store["backend"] == "typesense" or waiting is not None:
+    if settings is not None and (store["backend"] == "typesense" or waiting is not None):
         try:
             cluster.nodes(settings)
             cluster.api_key(settings)

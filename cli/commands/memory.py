@@ -114,9 +114,7 @@ def show(id: MemoryId, verbatim: shared.Verbatim = False) -> Answer | int:
     db = sqlite.open_reading()
     if id.startswith(CALL_PREFIX):
         call = curate.find_call(db, id)
-        if verbatim:
-            return write_verbatim(call["passage"])
-        return Answer(call)
+        return write_verbatim(call["passage"]) if verbatim else Answer(call)
     document = curate.find(db, id)
     curate.refuse_purged(document)
     if verbatim:

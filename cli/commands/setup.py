@@ -270,9 +270,8 @@ def completion(
         *before, word = offer
         word = "" if word == "=" else word  # bash passes `--budget=lean` as three words
         offers = reference.completions(before, word)
-        rows = [
-            f"{text}\t{about}".rstrip() for text, about in offers.items() if text.startswith((word, reference.FILES))
-        ]
+        starts = (word, reference.FILES)
+        rows = [f"{text}\t{about}".rstrip() for text, about in offers.items() if text.startswith(starts)]
         return Answer(None, text="\n".join(rows))
     name = shell or os.path.basename(os.environ.get("SHELL", ""))
     if name not in _SCRIPTS:

@@ -237,16 +237,16 @@ class Entries:
                 others = []
                 for hook in _hooks_of(group):
                     entry = entry_of(hook, name)
-                    if entry and (entry.is_edited or (command and self._is_changed(event, group, hook, entry))):
+                    form = entry and _form(group, hook, entry.executable)
+                    is_changed = command != "" and self._written.get(event, form) != form
+                    if entry and (entry.is_edited or is_changed):
                         has_edited = True
                         hook["command"] = _with_path(hook["command"], name, entry.executable, command)
                     elif entry:
                         continue
                     others.append(hook)
-                if len(others) == len(_hooks_of(group)):
-                    kept.append(group)
-                elif others:
-                    kept.append({**group, "hooks": others})
+                if others or not _hooks_of(group):
+                    kept.append({**group, "hooks": others} if others else group)
                 elif place is None:
                     place = len(kept)
             if event in wanted and not has_edited:
@@ -255,9 +255,6 @@ class Entries:
                 hooks[event] = kept
             else:
                 del hooks[event]
-
-    def _is_changed(self, event: str, group: dict[str, Any], hook: dict[str, Any], entry: Entry) -> bool:
-        return event in self._written and self._written[event] != _form(group, hook, entry.executable)
 
 
 def _form(group: dict[str, Any], hook: dict[str, Any], executable: str) -> list[Any]:

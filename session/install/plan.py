@@ -161,8 +161,7 @@ class Plan:
 
     def _hook_notes(self) -> list[str]:
         path = "`joelclaw` must be on the PATH of everyone who uses this project; without it, the hooks do nothing"
-        of_project = [path] if self.project else []
-        return [self.client.applies, *self.client.notes(project=self.project), *of_project]
+        return [self.client.applies, *self.client.notes(project=self.project), *[path] * self.project]
 
     def _other_server(self) -> str:
         return f"the MCP server `joelclaw` in {self.path} was not added by joelclaw, or was edited; it stays unchanged"
@@ -249,8 +248,7 @@ def installation_row(client: Settings, project: bool) -> dict[str, Any]:
             row["current"] = not any(plan.changed for plan in plans_for(client, project=project))
             row["notes"] = ["another version or path of joelclaw: install it again"] * (not row["current"])
     except Failure as failure:
-        row["installed"] = None
-        row["notes"] = [failure.message]
+        row |= {"installed": None, "notes": [failure.message]}
     return row
 
 
@@ -368,9 +366,8 @@ def _create(path: str, text: str, mode: int | None) -> None:
 def _write_failure(path: str, error: OSError) -> Failure:
     is_full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
     need = "free some space" if is_full else f"make {os.path.dirname(str(error.filename or path))} writable"
-    return Failure(
-        "INSTALL_FAILED", f"{path} cannot be written: {error.strerror or error}", f"{need} and run this again"
-    )
+    about = f"{path} cannot be written: {error.strerror or error}"
+    return Failure("INSTALL_FAILED", about, f"{need} and run this again")
 
 
 def _fingerprint(text: str | None) -> str:
