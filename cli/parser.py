@@ -134,9 +134,10 @@ def hot_command(words: Sequence[str]) -> Command | None:
     """The hot command that the first words call, or None."""
     from cli import hot_table
 
+    hot: dict[str, Any] = hot_table.COMMANDS
     for path in (words[0], " ".join(words[:2])):
-        if path in hot_table.COMMANDS:
-            function, code, parameters = hot_table.COMMANDS[path]
+        if path in hot:
+            function, code, parameters = hot[path]
             read = [
                 Parameter(**declared, flags=tuple(names.split()) if names[0] == "-" else (), metavar=names)
                 for names, declared in parameters.items()

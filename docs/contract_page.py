@@ -23,17 +23,15 @@ def _command(name: str) -> Iterator[str]:
     yield f"{schema['description']}{stdin} [Schema](contract/{name}.schema.json)\n"
     yield f"    {schema['examples'][0]}\n"
     base = {"checkpoint-flush": "checkpoint-save"}.get(name) or ("inject-recovery" if name[:7] == "inject-" else "")
-    known: list[str] = []
-    if base and base != name:
-        known = [field for field in _schema(base)["properties"] if field in schema["properties"]]
+    known = _schema(base)["properties"] if base not in ("", name) else {}
+    if known:
         yield f"The fields of `{base.replace('-', ' ')}`, and:\n"
     yield from _fields(schema, known)
     yield ""
 
 
 def _schema(name: str) -> dict[str, Any]:
-    schema: dict[str, Any] = json.loads(Path(f"docs/contract/{name}.schema.json").read_text(encoding="utf-8"))
-    return schema
+    return dict(json.loads(Path(f"docs/contract/{name}.schema.json").read_text(encoding="utf-8")))
 
 
 def _fields(schema: dict[str, Any], known: Collection[str]) -> Iterator[str]:

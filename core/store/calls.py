@@ -185,7 +185,7 @@ def best(db: apsw.Connection, terms: Sequence[str], filters: Filters) -> list[tu
             for (row,) in db.execute("SELECT rowid FROM call_lexicon WHERE call_lexicon MATCH ?", (term,)):
                 if row in scores:
                     scores[row] += small_idf(count, number)
-        found = [(scores[call["rowid"]], call) for _, call in found]
+        return [(scores[call["rowid"]], call) for _, call in found]
     return found
 
 
