@@ -113,7 +113,8 @@ def open_file(path: str, flags: int = os.O_RDONLY) -> int:
 
 def require_file(path: str) -> None:
     """Raise NotAFile if there is something else than a file at the path. Nothing is opened."""
-    if os.path.lexists(path) and not os.path.isfile(path):
+    # SQLite deletes and creates its journal at any time, so a missing file is looked for again.
+    if not os.path.isfile(path) and os.path.lexists(path) and not os.path.isfile(path):
         what = "it is a folder, a pipe, a device or a link that leads nowhere, not a file"
         raise NotAFile(errno.EINVAL, what, path)
 
