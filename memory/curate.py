@@ -20,8 +20,8 @@ from core.store import calls, documents, events, kinds, sessions, sqlite, store_
 from core.store.documents import PINNED
 from core.store.sqlite import COLLECTIONS
 from memory import gate, write
+from recall.call_hits import CALL_PREFIX, call_place
 from recall.hit import origin_of, origin_of_call
-from recall.names import CALL_PREFIX, call_place
 from recall.query import resolve_category
 
 STALE = "stale"

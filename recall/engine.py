@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from core.config import Config
     from core.records import Document, Filters, Hit
-    from recall.names import CallMatch, QueryNames
+    from recall.call_hits import CallMatch, QueryNames
     from recall.query import Query
     from recall.ranking import Ranked
 
@@ -157,20 +157,20 @@ class _Recall:
 
     def _find_names(self) -> None:
         """Find the places of a query that consists of names and files, and the tool calls that answer it."""
-        from recall import names
+        from recall import call_hits
 
         query = self.query
-        self.names = names.QueryNames(self.text)
+        self.names = call_hits.QueryNames(self.text)
         if self.names.wanted and not (self.names.is_single or query.whole):
             self.most *= PASSAGES
         has_tags = bool(query.category or query.tags)  # which calls and places do not have
-        asked = None if has_tags or query.collections or query.between else names.places_query(self.text)
+        asked = None if has_tags or query.collections or query.between else call_hits.places_query(self.text)
         if asked is not None:
-            from recall import places
+            from recall.place_hits import place_hit
 
-            self.places = places.answer(self.db, self.text, asked, query, self.filters["projects"], lean=self.is_lean)
+            self.places = place_hit(self.db, self.text, asked, query, self.filters["projects"], lean=self.is_lean)
         if not has_tags and (not query.collections or "calls" in query.collections):
-            matches = names.matching_calls(self.db, self.text, self.names, self.filters, self.scope, self.most)
+            matches = call_hits.matching_calls(self.db, self.text, self.names, self.filters, self.scope, self.most)
             self.calls = [match for match in matches if match.score >= query.min_score]
 
     # 2. Documents

@@ -26,7 +26,7 @@ from memory.archive import transcript_files
 from otel import log
 from session.install import plan
 from session.install.client_settings import settings_of
-from session.install.entries import Entry
+from session.install.own_entries import Entry
 
 MAX_SECONDS = 5.0  # for a run; a client waits longer
 FIXABLE = frozenset({"HOOK_COMMAND_GONE", "HOOK_FAILS", "HOOKS_REMOVED", "HOOKS_MISSING", "HOOKS_OUTDATED"})

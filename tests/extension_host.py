@@ -14,7 +14,7 @@ import pytest
 from conftest import PATIENCE_S, clean_environment
 
 import clients
-from session.install import client_settings, entries
+from session.install import client_settings, own_entries
 
 NODE = shutil.which("node")
 MARKER = "JOELCLAW_TEST_CHILD"
@@ -81,7 +81,7 @@ class Host:
     def source(self, client: str) -> str:
         """The extension as we install it."""
         settings = client_settings.settings_of(clients.by_name(client))
-        return next(text for _, text, _ in entries.own_files(settings, "joelclaw", project=False))
+        return next(text for _, text, _ in own_entries.own_files(settings, "joelclaw", project=False))
 
     def answers(self, delay: float = 0, **texts: str) -> None:
         """Install a fake `joelclaw` that answers each event with its text after `delay` seconds."""

@@ -21,7 +21,7 @@ from core.store.deletion import folded
 from memory import curate
 from memory.write import MAX_CHARS
 from otel import log
-from recall.names import CALL_PREFIX
+from recall.call_hits import CALL_PREFIX
 from session import known_sessions
 from session.known_states import bring_back_state, hide_state
 from session.state import state_lock

@@ -17,7 +17,7 @@ from core import clock, config, files, project, quoting
 from core.errors import Failure
 from core.quoting import clip, shown
 from core.store import sqlite
-from memory import sessions
+from memory import session_search
 from recall import engine
 from recall.hit import SPEAKERS, snippet
 from recall.query import Query as RecallQuery
@@ -84,7 +84,7 @@ def show(
         identifier = last["hits"][int(id) - 1]
         if raw or is_for_person():
             tell(shown(f"hit {id} of: recall {last['query']} ({clock.iso(last['at'])[:16]}, {last['folder']})\n"))
-    result = sessions.around(sqlite.open_reading(), identifier, before, after, identity=stored_id)
+    result = session_search.around(sqlite.open_reading(), identifier, before, after, identity=stored_id)
     result["query"] = last["query"] if identifier in last["hits"] else ""
     if identifier != id:
         result["recall"] = {"query": last["query"], "at": clock.iso(last["at"]), "folder": last["folder"]}

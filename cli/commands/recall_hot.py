@@ -14,7 +14,7 @@ from core.store import documents, sessions, sqlite
 from core.store.sqlite import COLLECTIONS
 from otel import log
 from recall import engine, hit
-from recall.names import places_query
+from recall.call_hits import places_query
 from recall.query import Query
 
 if TYPE_CHECKING:

@@ -15,8 +15,7 @@ from core.quoting import clip, enclose, one_line
 from core.records import Session
 from core.store import sessions as stored_sessions
 from core.store import sqlite
-from memory import curate
-from memory import sessions as archived
+from memory import curate, session_search
 from otel import log
 from recall import engine
 from recall.query import Query
@@ -216,12 +215,12 @@ def search(
         asked = Query(text, limit=min(100, limit * 6), budget="balanced", collections=kinds, by_name=True)
         vectors = sqlite.load_vectors(db)
         recalled = engine.recall(db, asked, now=clock.now_ms(), vectors=vectors, config=config.load())
-        found = archived.by_session(
+        found = session_search.by_session(
             db, text, recalled["hits"], client=runtime, machine=machine, with_notes=not without_notes
         )
     hits = found[:limit]
     for hit in hits if extract else ():
-        hit["extraction"] = archived.extract(archived.read(db, hit["sessionId"], identity=stored_id), text)
+        hit["extraction"] = session_search.extract(session_search.read(db, hit["sessionId"], identity=stored_id), text)
     result: dict[str, Any] = {
         "query": text, "source": "raw:both" if without_notes else "observations", "resolvedRawSource": "local",
         "machine": machine, "runtime": runtime or "all", "sshTarget": None, "found": len(found), "local": {
@@ -243,8 +242,8 @@ def extract(
     format: Annotated[Literal["json", "markdown"], Option(help="markdown adds a text")] = "json",
 ) -> Answer:
     """Show what an archived session says about a topic."""
-    extraction = archived.extract(archived.read(sqlite.open_reading(), session, identity=stored_id), query)
+    extraction = session_search.extract(session_search.read(sqlite.open_reading(), session, identity=stored_id), query)
     result: dict[str, Any] = {"format": format, "extraction": extraction}
     if format == "markdown":
-        result["markdown"] = archived.markdown(extraction)
-    return Answer(result, [], archived.markdown(extraction) if is_for_person() else None)
+        result["markdown"] = session_search.markdown(extraction)
+    return Answer(result, [], session_search.markdown(extraction) if is_for_person() else None)

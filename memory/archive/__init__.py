@@ -13,7 +13,7 @@ transcript; `memory archive` finds the files and their sessions first (`transcri
             kinds.start_over            deletes the rows of a session that is to be read again
             store_copied                the same as below for each of `pieces_of_others`, as rows of that session
             _store_episodes             Message → a document, with both indexes
-            SessionCalls.store          CallDraft → a call with its names and places (`places`, `error_cause`)
+            SessionCalls.store          CallDraft → a call with its names and places (`seen_places`, `error_cause`)
             branches.follow             nodes → the turns that the user took back are abandoned
             save_transcript_position    the offset after the piece, and what the next piece needs (`carry`)
     copies.settle                       gives what several sessions have to the session that said it first

@@ -14,7 +14,7 @@ from core.project import repository_of
 from core.store import branches, calls, documents, folders, sessions, sqlite
 from memory import gate
 from memory.archive import Claim, Origin, texts
-from memory.archive.calls import SessionCalls
+from memory.archive.call_drafts import SessionCalls
 from memory.archive.carry import Carry, Message, TypedAhead
 from memory.archive.texts import clean_name, identifier_of
 from recall.vectors import document_vector

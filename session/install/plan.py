@@ -26,9 +26,9 @@ from core import VERSION, clock, files, words
 from core.errors import Failure
 from core.project import is_below, real_root
 from session import own_command
-from session.install import entries, settings_text
+from session.install import own_entries, settings_text
 from session.install.client_settings import Settings
-from session.install.entries import Entries, Entry
+from session.install.own_entries import Entries, Entry
 from session.install.settings_text import Malformed
 
 BACKUP_SUFFIX = ".joelclaw-backup-"
@@ -124,7 +124,7 @@ class Plan:
                 if original is None:
                     original = self._edited(value, rest)
                 self.after = None if self._is_created and original.strip() in ("", "{}") else original
-            if self._entries.has_hooks and entries.installed_entries(rest, self.client):
+            if self._entries.has_hooks and own_entries.installed_entries(rest, self.client):
                 about = "were edited, so they stay and still run: delete them by hand"
                 self.notes = [f"hooks in {self.path} that call joelclaw {about}"]
             if self._entries.is_other_server_in(value) and self.receipt:
@@ -132,9 +132,9 @@ class Plan:
 
     def own_file(self, text: str, purpose: str, *, remove: bool) -> None:
         """Plan to write or remove a file that is ours alone. Another file, or a file that the user edited, stays."""
-        is_extension = purpose == entries.EXTENSION
+        is_extension = purpose == own_entries.EXTENSION
         is_known = self.before in (None, text) or self._is_unedited
-        if not is_known and not (is_extension and entries.executable_of_extension(self.text)):
+        if not is_known and not (is_extension and own_entries.executable_of_extension(self.text)):
             if is_extension and not remove:
                 fix = "rename that file and run this again; nothing was changed"
                 raise Failure("INSTALL_REFUSED", f"{self.path} exists and was not written by joelclaw", fix)
@@ -195,7 +195,7 @@ def plans_for(client: Settings, *, project: bool, mcp: bool = False, remove: boo
     if project and not client.has_projects:
         about = f"{client.client.title} reads no settings of a project"
         raise Failure("INSTALL_FAILED", about, "run this without --project; nothing was changed")
-    command = own_command.NAME if project else entries.executable()  # others use a project's files too
+    command = own_command.NAME if project else own_entries.executable()  # others use a project's files too
     path, servers = client.path(project=project), client.servers(project=project)
     if project and os.path.realpath(path) == os.path.realpath(client.path(project=False)):
         fix = "run this in a project's folder, or without --project"
@@ -210,7 +210,7 @@ def plans_for(client: Settings, *, project: bool, mcp: bool = False, remove: boo
             plan.take_out()
         else:
             plan.put_in(command, mcp=mcp)
-    for file, text, purpose in entries.own_files(client, command, project=project):
+    for file, text, purpose in own_entries.own_files(client, command, project=project):
         plans.append(Plan(client, file, project))
         plans[-1].own_file(text, purpose, remove=remove)
     plans += plugins
@@ -226,8 +226,8 @@ def installed_in(client: Settings, path: str) -> list[Entry]:
     text = _read(path) or ""
     if client.events:
         with _refusals(client, path):
-            return entries.installed_entries(settings_text.parsed(text), client)
-    executable = entries.executable_of_extension(text)
+            return own_entries.installed_entries(settings_text.parsed(text), client)
+    executable = own_entries.executable_of_extension(text)
     return [Entry("", executable)] if executable else []
 
 

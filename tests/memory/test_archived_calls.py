@@ -14,7 +14,7 @@ from faults import paused
 from core import names
 from core.store import calls as stored_calls
 from core.store import sessions, sqlite
-from memory.archive import Origin, calls, error_cause, texts
+from memory.archive import Origin, call_drafts, error_cause, texts
 
 AT = "2026-09-20T10:00:00.000Z"
 
@@ -409,7 +409,7 @@ def test_bounds_hold(run: Run, home: Path, transcript: Transcript, store: Callab
     run("memory", "archive", str(transcript.path))
     db = store()
     for call in stored_calls.of_session(db, SESSION, passages=True):
-        assert len(call["command"]) <= calls.MAX_COMMAND_CHARS
+        assert len(call["command"]) <= call_drafts.MAX_COMMAND_CHARS
         assert len(call["file"]) <= 1000
         assert len(call["error"]) <= error_cause.ERROR_CHARS
         assert len(call["passage"]) <= 2 * texts.MAX_PASSAGE_CHARS + 1000

@@ -7,16 +7,16 @@ from secret_samples import POSITIVE, Sample
 from clients.entries import Entry, Step, call_entry, result_entry, summary_entry
 from core.records import Session
 from core.store import sessions, sqlite
-from memory.archive import calls, texts
+from memory.archive import call_drafts, texts
 
 CUTS = {
     "tool": 100,
     "file": 1000,
-    "command": calls.MAX_COMMAND_CHARS,
-    "raw command": calls.MAX_COMMAND_CHARS * 4,
-    "input": calls.MAX_READ_CHARS // 2,
-    "output": calls.MAX_READ_CHARS // 2,
-    "error": calls.MAX_READ_CHARS // 2,
+    "command": call_drafts.MAX_COMMAND_CHARS,
+    "raw command": call_drafts.MAX_COMMAND_CHARS * 4,
+    "input": call_drafts.MAX_READ_CHARS // 2,
+    "output": call_drafts.MAX_READ_CHARS // 2,
+    "error": call_drafts.MAX_READ_CHARS // 2,
     "summary": sessions.SUMMARY_CHARS,
     "plan": 200 * 8,
     "message": texts.MAX_BODY_CHARS,
@@ -31,7 +31,7 @@ WORDS = "some plain words of the work and its surroundings "
 def stored_of(place: str, text: str) -> str:
     """Everything that is stored of a session in which a text stands at a place."""
     db = sqlite.open_in_memory()
-    work = calls.SessionCalls({}, "/w")
+    work = call_drafts.SessionCalls({}, "/w")
     path = text if place == "file" else "/w/a.py"
     arguments = {"file_path": path, "text": text if place == "input" else ""}
     tool, command = text if place == "tool" else "Bash", text if "command" in place else ""

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from conftest import JOELCLAW, PATIENCE_S, ROOT, Attempt, Run, clean_environment
 
-from session.install import entries
+from session.install import own_entries
 
 LOOP = (ROOT / "docs/examples/joelclaw_loop.sh").read_text(encoding="utf-8")
 PROMPT = "Make the tide table importer survive a missing harbour"
@@ -111,4 +111,4 @@ def test_the_shell_loop_works_without_joelclaw(client: Client) -> None:
 ])  # fmt: skip
 def test_commands_that_call_joelclaw_and_our_own(command: str, called: str, ours: bool) -> None:
     expected = ("Stop", called, not ours) if called else None
-    assert entries.entry_of({"command": command}, "claude", "Stop") == expected
+    assert own_entries.entry_of({"command": command}, "claude", "Stop") == expected

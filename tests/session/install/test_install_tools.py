@@ -8,7 +8,7 @@ import pytest
 from conftest import JOELCLAW
 from test_install import FILES, FOREIGN, Install, install, project, user
 
-from session.install import entries
+from session.install import own_entries
 from session.install.settings_text import parsed
 
 __all__ = ["install", "project", "user"]
@@ -170,7 +170,7 @@ def test_claude_runs_recall_without_a_question(install: Install, user: Path, mon
         return list(json.loads((user / FILES["claude"]).read_text())["permissions"]["allow"])
 
     with monkeypatch.context() as moved:
-        moved.setattr(entries, "executable", lambda: OLD)
+        moved.setattr(own_entries, "executable", lambda: OLD)
         install("claude")
         assert allowed() == [RULE, f"Bash({OLD} recall:*)"]
     install("claude", "--mcp")

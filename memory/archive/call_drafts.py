@@ -16,7 +16,7 @@ from core.redaction import prints_secret
 from core.shell_command import has_reliable_status, place_in, place_of, reliable_outcome
 from core.store import calls as stored_calls
 from core.store import sessions
-from memory.archive.places import SessionPlaces, shown_lines
+from memory.archive.seen_places import SessionPlaces, shown_lines
 from memory.archive.texts import both_ends, file_path, is_dense, is_error_line, one_line, passage_of, plain, start
 
 if TYPE_CHECKING:

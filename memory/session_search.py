@@ -16,8 +16,8 @@ from core.redaction import MARK
 from core.store import calls, sessions
 from memory import curate
 from memory.archive import transcript_files
+from recall.call_hits import CALL_PREFIX
 from recall.hit import snippet
-from recall.names import CALL_PREFIX
 
 MAX_LINES = 20_000  # of a session: the last lines are read
 MAX_LINE_CHARS = 600

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from recall.query import Query
 
 
-def answer(
+def place_hit(
     db: apsw.Connection, text: str, asked: tuple[list[str], list[str]], query: Query, projects: Sequence[str],
     *, lean: bool,
 ) -> Hit | None:  # fmt: skip
