@@ -72,7 +72,7 @@ Raw = Annotated[bool, Option("--raw", help="Print only the text")]
 Verbatim = Annotated[bool, Option("--verbatim", help="Print the text exactly as stored, except on a terminal")]
 ExitCode = Annotated[bool, Option("--exit-code", help="Exit 1 if nothing is found")]
 Since = Annotated[str | None, Option(metavar="TIME", help="Only newer: 2w (h, d, w, mo, y), or a date")]
-Hours = Annotated[float, Option("--hours", min=0, max=876_000, help="How far back, in hours")]
+Hours = Annotated[float, Option("--hours", min=0, max=876_000, help="Hours to look back")]
 OnlyProject = Annotated[str, Option("--project", help="Only this project", autocompletion=stored("projects"))]
 Project = Annotated[
     str, Option("--project", help="Its project (default: the folder's)", autocompletion=stored("projects"))

@@ -1,7 +1,6 @@
 """Generates the list of commands in docs/cli.md, and cli/hot_table.py: run `make docs`."""
 
 import sys
-from collections import Counter
 from typing import Any
 
 from cli.commands import MODULES
@@ -11,36 +10,35 @@ from cli.reference import usage_line
 
 
 def page() -> str:
-    """The commands as Markdown. Parameters of several commands are described once, at the beginning."""
-    commands = every_command().values()
-    rows = [parameter_line(parameter) for command in commands for parameter in command.parameters]
-    shared = [row for row, count in Counter(rows).items() if count > 1]
-    lines = ["## Options of several commands", "", *(f"    {row}" for row in shared)]
-    before: list[str] = []
-    for command in commands:
+    """The commands as Markdown. A parameter is described at the first command that has it."""
+    lines: list[str] = []
+    described: set[tuple[str, str]] = set()
+    before: list[tuple[str, str, str]] = []
+    for command in every_command().values():
         usage = usage_line(command).removeprefix("joelclaw ").removesuffix(" [options]")
         lines += ["", f"## {usage}", "", command.help, ""]
-        own: list[str] = []
-        also: list[str] = []
-        for parameter in command.parameters:
-            row, default = parameter_line(parameter), parameter.default
-            shown = f"={default}" if default not in (None, "", False) and not parameter.many else ""
-            if row not in shared:
-                own.append(f"    {row}" + f" ({shown[1:]})" * bool(shown))
-            elif parameter.flags:
-                also.append(parameter.flags[0] + shown)
-        rows = [*own, *[f"    {' '.join(also)}"] * bool(also)]
-        lines += ["    the same options"] if len(also) > 5 and rows == before else rows
-        before = rows
-    return "\n".join(line for at, line in enumerate(lines) if line or lines[at - 1]).rstrip()
+        own: dict[str, list[str]] = {}
+        known: list[str] = []
+        parameters = [_described(parameter) for parameter in command.parameters]
+        for names, about, default in parameters:
+            if (names, about) not in described:
+                own.setdefault(about + f" ({default})" * bool(default), []).append(names)
+            elif names[0] == "-":
+                known.append(names.partition(",")[0] + f"={default}" * bool(default))
+            described.add((names, about))
+        rows = [f"{', '.join(names)}: {about}" for about, names in own.items()] + [" ".join(known)] * bool(known)
+        lines += [f"    {row}" for row in (["the same options"] if parameters and parameters == before else rows)]
+        before = parameters
+    return "\n".join(line for at, line in enumerate(lines) if line or lines[at - 1]).strip()
 
 
-def parameter_line(parameter: Parameter) -> str:
-    """A parameter's flags or name, with its help and choices."""
+def _described(parameter: Parameter) -> tuple[str, str, str]:
+    """A parameter's flags or name, its help with the choices, and its default."""
     names = ", ".join((*parameter.flags, *parameter.off)) or parameter.metavar
     notes = ["|".join(parameter.choices)] if parameter.choices and parameter.flags else []
     notes += ["repeatable"] if parameter.many and parameter.flags else []
-    return f"{names}: {parameter.help}" + f" ({', '.join(notes)})" * bool(notes)
+    default = "" if parameter.many or parameter.default in (None, False) else str(parameter.default)
+    return names, parameter.help + f" ({', '.join(notes)})" * bool(notes), default
 
 
 _TABLE = '''"""The first words of all commands, and the parameters of the hot commands: `make docs` writes this file."""

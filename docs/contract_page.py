@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 ORDER = (
-    "recall memory-write otel-emit otel-search checkpoint-save checkpoint-flush checkpoint-show"
-    " inject-recovery inject-memory inject-refresh inject-project"
+    "recall memory-write otel-emit otel-search checkpoint-save checkpoint-flush inject-recovery inject-memory"
+    " inject-refresh inject-project"
 ).split()
 
 
@@ -35,14 +35,14 @@ def _schema(name: str) -> dict[str, Any]:
 
 
 def _fields(schema: dict[str, Any], known: Collection[str]) -> Iterator[str]:
-    """The fields in a block, with those of an object or of the objects in a list below it."""
+    """The fields in a block, with those of an object or of the objects in a list below or behind it."""
     for name, field in schema["properties"].items():
         if name in known:
             continue
         inner = field.get("properties") or field.get("items", {}).get("properties", {})
         always = field.get("required", field.get("items", {}).get("required", inner))
         keys = {key: f"{key}{'' if key in always else '?'}{_note(of)}" for key, of in inner.items()}
-        is_long = len(inner) > 6
+        is_long = len(inner) > 6 and name in schema["required"]
         names = "" if is_long else ", ".join(keys.values())
         optional = "" if name in schema["required"] else "?"
         about = field.get("description", "objects.").rstrip(".").replace("`", "") + (f": {names}" if names else "")

@@ -35,10 +35,7 @@ def import_(
     format: Annotated[Literal["auto", "ours", "markdown"], Option(help="The file's format")] = "auto",
     preview: Annotated[bool, Option("--preview", help="Only show what would happen")] = False,
 ) -> Answer:
-    """Import Markdown, or JSON lines with text, id, collection, category, tags, project and other fields.
-
-    Lines that cannot be imported are reported; the others are stored.
-    """
+    """Import Markdown, or JSON lines such as those of `memory export`."""
     from memory import transfer  # loads a parser of Markdown
 
     form: str = format

@@ -174,11 +174,11 @@ def search(
     query: shared.RequiredQuery,
     collection: Annotated[
         str,
-        Option("--collection", "-c", metavar="NAME", help=f"Only {', '.join(_COLLECTIONS)}; or the beginning of one"),
+        Option("--collection", "-c", metavar="NAME", help=f"Only {', '.join(_COLLECTIONS)}"),
     ] = "",
     limit: Most = 5,
     filter: Annotated[str, Option("--filter", "-f", help="Such as type:=adr && source:=[a,b]")] = "",
-    facet: Annotated[str, Option(help=f"Also count hits by {', '.join(_FIELDS)}")] = "",
+    facet: Annotated[str, Option(help=f"Count the hits by {', '.join(_FIELDS)}")] = "",
     semantic: Annotated[bool, Option("--semantic", "-s", help="Has no effect")] = False,
 ) -> Answer:
     """Search notes, memories and sessions."""

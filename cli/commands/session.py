@@ -46,9 +46,9 @@ def list_(
     limit: Annotated[int, shared.limit_option(10_000)] = 20,
     project: shared.OnlyProject = "",
     client: shared.OnlyClient = None,
-    hours: Annotated[float | None, Option(min=0, max=876_000, help="How far back, in hours")] = None,
+    hours: Annotated[float | None, Option(min=0, max=876_000, help="Hours to look back")] = None,
 ) -> Answer:
-    """List all sessions, the most recently active first."""
+    """List sessions, the most recently active first."""
     since = 0 if hours is None else int(clock.now_ms() - hours * clock.HOUR_MS)
     log.store_spooled()
     asked: dict[str, Any] = {"limit": limit, "since": since, "project": project, "client": client or ""}
@@ -202,8 +202,8 @@ def _lost_line(kind: str, entry: dict[str, Any]) -> str:
 def search(
     query: shared.RequiredQuery,
     limit: Annotated[int, shared.limit_option()] = 8,
-    extract: Annotated[bool, Option("--extract", help="Also show what each says about it")] = False,
-    without_notes: Annotated[bool, Option("--raw", help="Leave out notes about the sessions")] = False,
+    extract: Annotated[bool, Option("--extract", help="Add what each says about it")] = False,
+    without_notes: Annotated[bool, Option("--raw", help="Without notes about the sessions")] = False,
     runtime: Annotated[str, Option(help="Only this client")] = "",
 ) -> Answer:
     """Find archived sessions by their prompts, answers, commands and notes."""
