@@ -31,11 +31,10 @@ o11y = shared.group(app, "o11y", "Show all events of a session or machine.")
 LEVELS = ["debug", "info", "warn", "error", "fatal"]
 
 Sources = Annotated[
-    str | None, Option("--source", metavar="CSV", help="Only these sources", autocompletion=shared.stored("source"))
+    str | None, Option("--source", metavar="CSV", help="Sources", autocompletion=shared.stored("source"))
 ]
 Components = Annotated[
-    str | None,
-    Option("--component", metavar="CSV", help="Only these components", autocompletion=shared.stored("component")),
+    str | None, Option("--component", metavar="CSV", help="Components", autocompletion=shared.stored("component"))
 ]
 Success = Annotated[str | None, Option("--success", metavar="true|false", help="Whether it succeeded")]
 Limit = Annotated[int, shared.limit_option(200)]
@@ -51,9 +50,7 @@ def emit(
     success: Success = None,
     metadata: Annotated[str | None, Option(metavar="JSON", help="A JSON object")] = None,
     id: Annotated[str | None, Option(help="Its id; the same is stored once")] = None,
-    timestamp: Annotated[
-        int | None, Option(min=0, max=253_402_300_799_999, help="Its time, in ms since the epoch")
-    ] = None,
+    timestamp: Annotated[int | None, Option(min=0, max=253_402_300_799_999, help="In ms since the epoch")] = None,
     error: Annotated[str | None, Option(help="What went wrong")] = None,
     duration_ms: Annotated[float | None, Option(min=0, help="How long it took, in ms")] = None,
     session: Annotated[str | None, Option(metavar="ID", help="The session's id")] = None,
@@ -66,9 +63,7 @@ def emit(
 @otel.command("search", help="Find events by their words.")
 def search(
     query: Annotated[list[str] | None, Argument(metavar="QUERY", help="Words; a|b means either")] = None,
-    level: Annotated[
-        str | None, Option(metavar="CSV", help="Only these severities", autocompletion=lambda: LEVELS)
-    ] = None,
+    level: Annotated[str | None, Option(metavar="CSV", help="Severities", autocompletion=lambda: LEVELS)] = None,
     source: Sources = None,
     component: Components = None,
     session: shared.OnlySession = "",
@@ -76,9 +71,7 @@ def search(
     project: shared.OnlyProject = "",
     system: Annotated[str | None, Option(metavar="ID", help="Only this machine")] = None,
     success: Success = None,
-    action: Annotated[
-        str | None, Option(metavar="CSV", help="Only these actions", autocompletion=shared.stored("action"))
-    ] = None,
+    action: Annotated[str | None, Option(metavar="CSV", help="Actions", autocompletion=shared.stored("action"))] = None,
     since: shared.Since = None,
     hours: shared.Hours = 24,
     limit: Limit = 30,
