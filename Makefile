@@ -49,7 +49,7 @@ lint: $(STAMP)  ## ruff, mypy, and the generated files
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python -m cogapp --check docs/cli.md docs/configuration.md docs/contract.md
+	$(BIN)/python -m cogapp --check docs/cli.md docs/configuration.md
 
 format: $(STAMP)  ## format the code
 	$(BIN)/ruff check --fix .
@@ -57,7 +57,7 @@ format: $(STAMP)  ## format the code
 
 docs: $(STAMP)  ## write the generated parts of docs/, and cli/hot_table.py
 	$(BIN)/python docs/commands_page.py >.hot_table.py && mv .hot_table.py cli/hot_table.py
-	$(BIN)/python -m cogapp -r docs/cli.md docs/configuration.md docs/contract.md
+	$(BIN)/python -m cogapp -r docs/cli.md docs/configuration.md
 
 wheel: $(STAMP)  ## build dist/joelclaw-VERSION-py3-none-any.whl, for pipx
 	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .

@@ -1,9 +1,12 @@
 """The examples in docs/examples/ work as they are."""
 
+import json
 import os
 import re
 import shutil
+import sqlite3
 import subprocess
+from contextlib import closing
 from datetime import date
 from pathlib import Path
 
@@ -132,6 +135,29 @@ def test_a_failed_build_is_an_event(shell: Shell) -> None:
     assert done.returncode != 0 and error in done.stdout
     assert "./tables.sh 7" in shell.run("make", "why")
     assert "no tide table" in shell.run(JOELCLAW, "otel", "search", "build.failed", "--level", "error")
+
+
+@needs("jq")
+@needs("sqlite3")
+def test_the_memories_of_other_tools(shell: Shell) -> None:
+    mem0 = {"id": 7, "memory": "the harbour master likes tea at noon", "created_at": "2026-01-01T00:00:00Z"}
+    (shell.folder / "mem0.json").write_text(json.dumps({"results": [mem0]}))
+    entity = {"type": "entity", "name": "Ann", "observations": ["reads the tide gauge every morning"]}
+    relation = {"type": "relation", "from": "Ann", "relationType": "maintains", "to": "the lighthouse of Norderney"}
+    (shell.folder / "memory.jsonl").write_text(f"{json.dumps(entity)}\n{json.dumps(relation)}\n")
+    with closing(sqlite3.connect(shell.folder / "claude-mem.db")) as db, db:
+        db.execute("CREATE TABLE observations (facts, project, created_at_epoch)")
+        db.execute("INSERT INTO observations VALUES (?, 'quay', 1767225600000)", ['["the lease lasts 30 seconds"]'])
+    added = [
+        json.loads(shell.example("import-memories.sh", tool, file))["result"]["added"]
+        for tool, file in (("mem0", "mem0.json"), ("mcp", "memory.jsonl"), ("claude-mem", "claude-mem.db"))
+    ]
+    assert added == [1, 2, 1]
+    kept = json.loads(shell.run(JOELCLAW, "memory", "list"))["result"]["memories"]
+    assert {row["observation"] for row in kept} == {
+        MEMORY, mem0["memory"], "Ann: reads the tide gauge every morning",
+        "Ann maintains the lighthouse of Norderney", "the lease lasts 30 seconds",
+    }  # fmt: skip
 
 
 def test_each_is_in_the_list() -> None:
