@@ -15,6 +15,7 @@ from contextlib import suppress
 from functools import cached_property, partial
 from glob import escape, glob
 from heapq import nlargest
+from threading import Thread
 from typing import Any
 
 import apsw
@@ -58,6 +59,7 @@ class Examination:
         self.reads_all = reads_all  # of the store, however large
         self.findings: list[Finding] = []
         self.facts: dict[str, Any] = {}
+        self.threads: list[Thread] = []  # checks that still run
         self.clients: dict[str, dict[str, Any]] = {}
 
     @cached_property
@@ -102,6 +104,8 @@ def _examine(examination: Examination) -> Examination:
         for client in clients.with_hooks():
             if not examination.names or client.name in examination.names:
                 _run_check(examination, client.name, partial(check_client, client=client))
+        for thread in examination.threads:
+            thread.join()
         return examination
     finally:
         files.is_read_only = False
@@ -192,14 +196,22 @@ def check_store(examination: Examination) -> Iterator[Finding]:
         yield _finding("store", lost)
     if examination.db is None:
         return
-    is_read = examination.reads_all or _size(path) <= LARGE_STORE_BYTES
-    if is_read and (faults := store_file.faults(examination.db)):
+    about |= counted["file"]
+    if examination.reads_all or _size(path) <= LARGE_STORE_BYTES:
+        for of_indexes in (True, False):
+            check = partial(check_pages, of_indexes=of_indexes)
+            examination.threads.append(Thread(target=_run_check, args=(examination, "store", check)))
+            examination.threads[-1].start()
+
+
+def check_pages(_: Examination, *, of_indexes: bool) -> Iterator[Finding]:
+    """Whether the indexes of the store, or its tables, are intact. Runs beside the other checks: it may take long."""
+    if faults := store_file.faults(of_indexes=of_indexes):
         fix = (
             "with a backup: `joelclaw restore FILE --force` (the current data is set aside); without one, save what is "
-            f"left with `joelclaw memory export`, move {path} away, and import it again"
+            f"left with `joelclaw memory export`, move {sqlite.path()} away, and import it again"
         )
-        yield error("STORE_DAMAGED", "store", f"{path} is damaged: {'; '.join(faults)}", fix)
-    about |= counted["file"]
+        yield error("STORE_DAMAGED", "store", f"{sqlite.path()} is damaged: {'; '.join(faults)}", fix)
 
 
 def check_project(examination: Examination) -> Iterator[Finding]:

@@ -114,11 +114,21 @@ def last_used(db: apsw.Connection) -> int | None:
     return value
 
 
-def faults(db: apsw.Connection) -> list[str]:
-    """The first five faults that SQLite finds in the file; reads every page."""
+def faults(*, of_indexes: bool) -> list[str]:
+    """The first five faults that SQLite finds in the tables, or in the lexical and vector indexes.
+
+    Both together read every page of what is stored. Each needs a connection of its own: one that has used an index
+    before takes for damage what other processes have written to it since.
+    """
+    db = sqlite.open_reading()
+    if db is None:
+        return []
+    sql = "SELECT name FROM sqlite_schema WHERE type = 'table' AND (sql LIKE 'CREATE VIRTUAL%') = ?"
+    rows: list[str] = []
     with reported():
-        rows = [str(row[0]) for row in db.execute("PRAGMA quick_check(5)")]
-    return [] if rows == ["ok"] else rows
+        for (name,) in db.execute(sql, (of_indexes,)).fetchall():
+            rows += [str(row[0]) for row in db.execute(f'PRAGMA quick_check("{name}")') if row[0] != "ok"]
+    return rows[:5]
 
 
 def sizes(db: apsw.Connection) -> tuple[int, int]:
