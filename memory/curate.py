@@ -47,7 +47,7 @@ def find(db: apsw.Connection | None, identifier: str) -> Document:
 
 
 def find_call(db: apsw.Connection | None, identifier: str) -> dict[str, Any]:
-    """The tool call `call:<session>:<number>` with all that is stored. Raises Failure MEMORY_NOT_FOUND."""
+    """The tool call `call:<session>:<number>` with all that is stored. Raises the Failures of `known_call`."""
     whole_id, _, _, call = known_call(db, identifier)
     if call is None:
         raise _no_call(identifier)
@@ -63,7 +63,7 @@ def find_call(db: apsw.Connection | None, identifier: str) -> dict[str, Any]:
 def known_call(db: apsw.Connection | None, identifier: str) -> tuple[str, str, int, FoundCall | None]:
     """A call's whole id, session and number, and the call itself; None if it was forgotten by itself.
 
-    Raises Failure MEMORY_NOT_FOUND or SESSION_AMBIGUOUS.
+    Raises Failure MEMORY_NOT_FOUND, SESSION_NOT_FOUND if its session was forgotten, or SESSION_AMBIGUOUS.
     """
     given, _, digits = identifier.removeprefix(CALL_PREFIX).rpartition(":")
     number = int(digits) if digits.isdecimal() and len(digits) < 10 else 0
@@ -73,6 +73,7 @@ def known_call(db: apsw.Connection | None, identifier: str) -> tuple[str, str, i
     is_forgotten = number in kinds.hidden_calls(db, session)
     call = None if is_forgotten else calls.by_number(db, session, number)
     if not is_forgotten and (call is None or call["outcome"] == calls.FORGOTTEN):
+        refuse_forgotten(db, session)
         raise _no_call(identifier)
     return f"{CALL_PREFIX}{session}:{number}", session, number, call
 

@@ -121,7 +121,7 @@ def around(
             document = curate.find(db, given)
     except Failure as failure:  # it may be a session's id
         given = given.removeprefix(CALL_PREFIX)
-        if db is None or failure.code != "MEMORY_NOT_FOUND":
+        if db is None or failure.code not in ("MEMORY_NOT_FOUND", "SESSION_NOT_FOUND"):
             raise
         if not sessions.whole_id(db, identity(given)):
             curate.refuse_forgotten(db, identity(given))

@@ -129,6 +129,21 @@ def test_a_command_about_it_says_how_to_bring_it_back(run: Run, words: tuple[str
     assert done.json["fix"].endswith(f"memory forget --undo {SESSION}")
 
 
+CALL_COMMANDS = (("show",), ("memory", "show"), ("memory", "forget"), ("memory", "purge", "--yes"))
+
+
+@pytest.mark.usefixtures("transcript")
+@pytest.mark.parametrize("words", CALL_COMMANDS, ids=" ".join)
+def test_a_command_about_one_of_its_calls_says_so_too(run: Run, words: tuple[str, ...]) -> None:
+    call = f"call:{SESSION}:1"
+    assert run("show", call).result["sessionId"] == SESSION
+    run("memory", "forget", "--session", SESSION)
+    for name in (call, f"call:{SESSION[:8]}:1", f"call:{SESSION}:99"):
+        done = run(*words, name, ok=False)
+        assert done.json["error"] == {"message": f"the session {SESSION} was forgotten", "code": "SESSION_NOT_FOUND"}
+    assert run("show", f"call:{SESSION}x:1", ok=False).json["error"]["code"] == "MEMORY_NOT_FOUND"
+
+
 @pytest.mark.usefixtures("transcript")
 def test_a_memory_written_for_the_beginning_of_its_id_belongs_to_it(run: Run, home: Path) -> None:
     columns = "client, project, folder, updated_at, prompts, calls, plan, parent, kind"
