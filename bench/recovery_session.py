@@ -18,6 +18,7 @@ import clients
 from clients import content
 from clients.content import parse_timestamp
 from core import project
+from core.errors import either
 
 if TYPE_CHECKING:
     from clients.entries import Entry
@@ -97,7 +98,7 @@ class Session:
         self.records = [record if isinstance(record, dict) else {} for record in parsed]
         client = clients.detect(self.records[:_FIRST_LINES])
         if not client:
-            raise NoTranscript(f"{self.path} is no session of {clients.either(clients.keeping_files())}")
+            raise NoTranscript(f"{self.path} is no session of {either(clients.keeping_files())}")
         self.client = client
         heads = [
             entries[0] for record in self.records[:_FIRST_LINES] if (entries := clients.by_name(client).entries(record))

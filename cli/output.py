@@ -9,7 +9,7 @@ import os
 import sys
 
 from core import TYPE_CHECKING, json_text
-from core.errors import Failure, usage
+from core.errors import Failure, either, usage, wrong_value
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -209,7 +209,7 @@ def wrong_usage(message: str, fix: str) -> Failure:
     return usage("USAGE", message, fix)
 
 
-def require_known(kind: str, given: str, known: Collection[str], code: str = "USAGE") -> None:
-    """Raise a Failure if a word that the caller gave is none of those known."""
+def require_known(name: str, given: str, known: Collection[str], code: str = "USAGE") -> None:
+    """Raise a Failure if the value of an option or argument, which has this name, is none of those known."""
     if given not in known:
-        raise usage(code, f"there is no {kind} {given[:80]!r}", f"use one of {', '.join(known)}")
+        raise wrong_value(name, given, either(known), code)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from cli.output import is_terminal, wrong_usage
 from core import TYPE_CHECKING
-from core.errors import Failure
+from core.errors import Failure, either, wrong_value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -67,14 +67,12 @@ class Parameter:
         """The value of a word; raises a Failure if the parameter does not take it."""
         value, expected = self._value(text)
         if value is None:
-            shown = text if len(text) <= 60 else text[:57] + "..."
-            name = self.flags[0] if self.flags else self.metavar
-            raise wrong_usage(f"{name} is {shown!r}, which is not {expected}", f"give {name} {expected}")
+            raise wrong_value(self.flags[0] if self.flags else self.metavar, text, expected, "USAGE")
         return value
 
     def _value(self, text: str) -> tuple[str | bool | float | None, str]:
         if self.choices:
-            return text if text in self.choices else None, "one of " * (len(self.choices) > 1) + ", ".join(self.choices)
+            return text if text in self.choices else None, either(self.choices)
         if self.kind == "truth":
             return _TRUTHS.get(text.lower()), "true or false"
         if self.kind not in ("whole", "number"):

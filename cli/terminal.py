@@ -34,6 +34,7 @@ _COLUMNS = {
     "installs": ("agent", "scope", "present", "installed", "current", "path", "notes"),
 }
 """The columns of a list of objects, by its name in the result. Other lists show the first seven values."""
+_LABELS = {"present": "agent found", "current": "up to date"}  # of `install --list`
 
 View = Iterator[RenderableType]
 
@@ -159,7 +160,7 @@ def plain(value: object, name: str = "") -> str:
 
 def label(name: str) -> str:
     """The name of a JSON value in words, without its unit, which `plain` writes: `contextPercent` is "context"."""
-    name = re.sub("(?<=.)(?:Ms|_ms|Percent)$", "", name)
+    name = re.sub("(?<=.)(?:Ms|_ms|Percent)$", "", _LABELS.get(name, name))
     return re.sub(r"(?<=[a-z0-9])[A-Z](?![A-Z])", lambda found: " " + found[0].lower(), name)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from clients.base import Client, text_field
 from core import TYPE_CHECKING
-from core.errors import usage
+from core.errors import either, usage
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -48,7 +48,7 @@ def with_transcript(name: str) -> Client:
     """The reader of a client's sessions; an unknown client writes our own form. Raises UNKNOWN_AGENT (exit 2)."""
     client = by_name("generic") if name and by_name(name) is _UNKNOWN else by_name(name)
     if not client.session_file:
-        raise usage("UNKNOWN_AGENT", f"{name!r} has no known transcripts", f"name one of {', '.join(keeping_files())}")
+        raise usage("UNKNOWN_AGENT", f"{name!r} has no known transcripts", f"name {either(keeping_files())}")
     return client
 
 
@@ -77,9 +77,3 @@ def detect(lines: Iterable[object]) -> str:
         if found := next((name for name in names if by_name(name).wrote(line)), ""):
             return found
     return ""
-
-
-def either(words: Iterable[str]) -> str:
-    """`a, b or c`."""
-    *most, last = words
-    return f"{', '.join(most)} or {last}" if most else last

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 
 from core import TYPE_CHECKING, files, json_text, project
-from core.errors import Failure
+from core.errors import Failure, either
 
 if TYPE_CHECKING:
     from typing import Any
@@ -56,8 +56,8 @@ class Setting:
                 pass
         bounds = f"from {self.low:.12g} to {self.high:.12g}"
         kinds = {str: "text", bool: "true or false", int: f"a whole number {bounds}", float: f"a number {bounds}"}
-        allowed = f"one of {', '.join(self.choices)}" if self.choices else kinds[kind]
-        message = f"{source}: {name} is {given!r}, which is not {allowed}"
+        allowed = either(self.choices) if self.choices else kinds[kind]
+        message = f"{source}: {name} must be {allowed}, not {given!r}"
         raise Failure("CONFIG_INVALID", message, f"set {name} to {allowed}")
 
 
@@ -172,7 +172,7 @@ def load() -> Config:
         elif section != "scopes" and not (section == "environment" and key.startswith(OUTSIDE_VARIABLES)):
             unknown.append((path, name))  # misspelled, removed, or of a later version
         elif not isinstance(value, str):
-            raise Failure("CONFIG_INVALID", f"{path}: {name} is {value!r}, which is not text", f"set {name} to text")
+            raise Failure("CONFIG_INVALID", f"{path}: {name} must be text, not {value!r}", f"set {name} to text")
         elif section == "scopes":
             scopes[key] = value
         else:

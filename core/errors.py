@@ -7,6 +7,11 @@ from __future__ import annotations
 
 import errno
 
+from core import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
 FAILED = 1
 USAGE = 2
 OTHER_HOME = "check its permissions, or set JOELCLAW_HOME"
@@ -75,6 +80,19 @@ class reported:  # noqa: N801  # reads as a statement
 def usage(code: str, message: str, fix: str) -> Failure:
     """A Failure caused by the caller's arguments (exit 2)."""
     return Failure(code, message, fix, USAGE)
+
+
+def wrong_value(name: str, given: object, expected: str, code: str) -> Failure:
+    """A Failure for a value that is not what is `expected`, such as "text", "a number from 0 to 1" or "a, b or c"."""
+    shown = repr(given)
+    shown = shown if len(shown) <= 60 else shown[:57] + "...'"
+    return usage(code, f"{name} must be {expected}, not {shown}", f"set {name} to {expected}")
+
+
+def either(words: Iterable[str]) -> str:
+    """`a, b or c`."""
+    *most, last = words
+    return f"{', '.join(most)} or {last}" if most else last
 
 
 def explained(code: str, where: str, why: object = "") -> Failure:

@@ -14,7 +14,7 @@ import orjson
 
 from core import clock, words
 from core.config import Config
-from core.errors import Failure, usage
+from core.errors import Failure, either, usage
 from core.project import repository_of
 from core.quoting import clip, escaped
 from core.records import Document
@@ -241,7 +241,7 @@ def from_line(line: Any, number: int, redacted: list[str], *, now: int) -> Incom
     _require(isinstance(line, dict), "not a JSON object")
     line = {key: value for key, value in line.items() if value is not None}
     collection = line.get("collection") or "observations"
-    _require(str(collection) in COLLECTIONS, f"collection must be one of {', '.join(COLLECTIONS)}")
+    _require(str(collection) in COLLECTIONS, f"collection must be {either(COLLECTIONS)}")
     _require(isinstance(line.get("text"), str), "text must be a string" if "text" in line else "text is missing")
     given = {"text"}
     category = line.get("category", "")
@@ -256,7 +256,7 @@ def from_line(line: Any, number: int, redacted: list[str], *, now: int) -> Incom
         given.update(write.CATEGORY_FIELDS)
     if line.get("verdict"):
         document["write_verdict"] = str(line["verdict"]).lower()
-        _require(document["write_verdict"] in gate.VERDICTS, f"verdict must be one of {', '.join(gate.VERDICTS)}")
+        _require(document["write_verdict"] in gate.VERDICTS, f"verdict must be {either(gate.VERDICTS)}")
         document["write_confidence"] = 1.0
         document["write_reason"] = "imported with this verdict"
         document["write_gate_fallback"] = False

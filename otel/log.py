@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 MAX_METADATA_BYTES = 65_536  # as JSON; longer values are cut
 MAX_NAME_CHARS = 200
 MAX_SPOOL_BYTES = 262_144
+LEVELS = ("debug", "info", "warn", "error", "fatal")
 DUPLICATE = "duplicate-id"
 NOISE = "debug_backpressure_guard"
 BUSY_MS = 400  # how long events wait for another writer; they can stay in the spool
@@ -83,7 +84,7 @@ def parse_level(name: str) -> str | None:
     """The level of a name in any case, also of some that other loggers use; None if it is unknown."""
     name = name.strip().lower()
     name = {"notice": "info", "warning": "warn", "err": "error", "critical": "fatal"}.get(name, name)
-    return name if name in ("debug", "info", "warn", "error", "fatal") else None
+    return name if name in LEVELS else None
 
 
 def identifier(text: str) -> str:

@@ -4,12 +4,12 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from core import clock
-from core.errors import Failure, usage
+from core.errors import Failure, either, wrong_value
 from core.records import Event, EventQuery
 from core.store import events as stored_events
 from core.store import sqlite
 from core.words import listed
-from otel.log import as_words, identifier, parse_level
+from otel.log import LEVELS, as_words, identifier, parse_level
 
 _FACETS = ("level", "source", "component", "action")
 
@@ -23,8 +23,7 @@ def query(options: Mapping[str, Any], now: int) -> EventQuery:
     for name in listed(options.get("level")):
         level = parse_level(name)
         if level is None:
-            fix = "give --level debug, info, warn, error or fatal"
-            raise usage("OTEL_INVALID_ARGS", f"there is no level {name!r}", fix)
+            raise wrong_value("--level", name, either(LEVELS), "OTEL_INVALID_ARGS")
         levels.append(level)
     alternatives = [words for part in (options.get("query") or "").split("|") if (words := _words(part))]
     components, actions = listed(options.get("component")), listed(options.get("action"))

@@ -18,7 +18,7 @@ from cli.input import required_session
 from cli.output import Answer, is_for_person, require_known, step
 from core import config
 from core.command import model_from_config
-from core.errors import Failure
+from core.errors import Failure, either
 from core.store import sqlite
 from session import idle as idle_compaction
 from session import known_sessions
@@ -118,7 +118,7 @@ def project(
 def hook(
     agent: Annotated[
         str | None,
-        Argument(metavar="AGENT", help=clients.either(clients.NAMES), autocompletion=lambda: [*clients.NAMES]),
+        Argument(metavar="AGENT", help=either(clients.NAMES), autocompletion=lambda: [*clients.NAMES]),
     ] = None,
     event: Annotated[str | None, Argument(metavar="EVENT", help="The event, if stdin does not name it")] = None,
 ) -> None:
@@ -129,7 +129,7 @@ def hook(
 
 Transcript = Annotated[str, Argument(metavar="TRANSCRIPT", help="A session file of pi")]
 WRITERS = clients.taking_summaries()
-Client = Annotated[str, Option("--client", help=f"The client that wrote it: {clients.either(WRITERS)}")]
+Client = Annotated[str, Option("--client", help=f"The client that wrote it: {either(WRITERS)}")]
 Reserve = Annotated[int | None, Option("--reserve", min=0, help="Tokens to keep free")]
 KeepRecent = Annotated[int | None, Option("--keep-recent", min=0, help="Recent tokens to keep")]
 At = Annotated[str, Option("--at", metavar="ENTRY", help="Current entry (default: the newest)")]
@@ -142,7 +142,7 @@ class _Session:
 
     def __init__(self, transcript: str, client: str = "", *, at: str = "", keep_recent: int | None = None):
         if client:
-            require_known("client", client, WRITERS)
+            require_known("--client", client, WRITERS)
         self.transcript = session_tree.read(transcript, client, at)
         self.settings = config.load()
         own = clients.by_name(self.transcript.client).compaction()

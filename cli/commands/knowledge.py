@@ -169,7 +169,7 @@ def ls(section: Annotated[str, Argument(metavar="SECTION", help="A section to li
     if not name:
         counts = {part: len(notes.entries(root, part)) for part in notes.SECTIONS}
         return Answer({"vault_root": root, "sections": counts})
-    require_known("section", name, notes.SECTIONS, "INVALID_SECTION")
+    require_known("SECTION", name, notes.SECTIONS, "INVALID_SECTION")
     items = notes.entries(root, name)
     return Answer({"vault_root": root, "section": name, "count": len(items), "items": items})
 
@@ -207,9 +207,9 @@ def adr(
     status = (only or "").strip().lower() if verb == "list" else ""
     band = ("do-next" if only == "next" else only or "") if verb == "rank" else ""
     if status:
-        require_known("status", status, decisions.STATUSES, "INVALID_ADR_STATUS")
+        require_known("--status", status, decisions.STATUSES, "INVALID_ADR_STATUS")
     if verb == "rank" and only is not None:
-        require_known("band", band, tuple(decisions.BANDS), "INVALID_ADR_PRIORITY_BAND")
+        require_known("--band", band, tuple(decisions.BANDS), "INVALID_ADR_PRIORITY_BAND")
     run: dict[str, Callable[[], dict[str, Any]]] = {
         "list": lambda: decisions.listing(records, status, limit or 200),
         "locate": lambda: decisions.locate(records, text, min(limit or 10, 50)),

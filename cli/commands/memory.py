@@ -169,7 +169,7 @@ def supersede(
 @memory.command("forget")
 def forget(
     ids: MemoryIds = None,
-    session: shared.OnlySession = "",
+    session: Annotated[str, shared.session_option("The session to hide as a whole")] = "",
     undo: Annotated[bool, Option("--undo", help="Undo a forget")] = False,
 ) -> Answer:
     """Hide memories, tool calls or a whole session."""

@@ -15,7 +15,7 @@ from cli.input import numbered_lines, open_input, report_unknown_keys
 from cli.output import Answer, is_for_person, quoted, step, template, write_bytes, wrong_usage
 from core import clock, config
 from core.command import model_from_config, model_not_configured
-from core.errors import FAILED, Failure
+from core.errors import FAILED, Failure, either
 from core.quoting import counted
 from core.store import kinds, sessions, sqlite
 from memory import curate
@@ -26,7 +26,7 @@ from session.state import state_lock, stored_id
 
 app = typer.Typer()
 
-NAME_TRANSCRIPTS = f"name transcripts of {', '.join(clients.keeping_files())}; --agent names the client"
+NAME_TRANSCRIPTS = f"name transcripts of {either(clients.keeping_files())}; --agent names the client"
 
 
 @app.command("import")
@@ -225,7 +225,7 @@ def offer_past_sessions(*, yes: bool = False, no: bool = False) -> tuple[dict[st
 @app.command("observe")
 def observe(
     transcript: Annotated[str, Argument(metavar="TRANSCRIPT", help="The transcript; it is archived first")] = "",
-    session: shared.OnlySession = "",
+    session: Annotated[str, shared.session_option("An archived session, instead")] = "",
     command: Annotated[str, Option(metavar="CMD", help="Runs the model (default: model.command)")] = "",
 ) -> Answer:
     """Have a model record facts worth remembering from a session."""

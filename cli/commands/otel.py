@@ -28,8 +28,6 @@ app = typer.Typer()
 otel = shared.group(app, "otel", "Emit, search and follow events.")
 o11y = shared.group(app, "o11y", "Show all events of a session or machine.")
 
-LEVELS = ["debug", "info", "warn", "error", "fatal"]
-
 Sources = Annotated[
     str | None, Option("--source", metavar="CSV", help="Sources", autocompletion=shared.stored("source"))
 ]
@@ -46,7 +44,7 @@ def emit(
     action: Annotated[str | None, Option(help="The action")] = None,
     source: Annotated[str | None, Option(help="Where it comes from (default: cli)")] = None,
     component: Annotated[str | None, Option(help="The component (default: otel-cli)")] = None,
-    level: Annotated[str | None, Option(metavar="|".join(LEVELS), help="Severity (default: info)")] = None,
+    level: Annotated[str | None, Option(metavar="|".join(log.LEVELS), help="Severity (default: info)")] = None,
     success: Success = None,
     metadata: Annotated[str | None, Option(metavar="JSON", help="A JSON object")] = None,
     id: Annotated[str | None, Option(help="Its id; the same is stored once")] = None,
@@ -63,7 +61,7 @@ def emit(
 @otel.command("search", help="Find events by their words.")
 def search(
     query: Annotated[list[str] | None, Argument(metavar="QUERY", help="Words; a|b means either")] = None,
-    level: Annotated[str | None, Option(metavar="CSV", help="Severities", autocompletion=lambda: LEVELS)] = None,
+    level: Annotated[str | None, Option(metavar="CSV", help="Severities", autocompletion=lambda: [*log.LEVELS])] = None,
     source: Sources = None,
     component: Components = None,
     session: shared.OnlySession = "",

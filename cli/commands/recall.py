@@ -184,7 +184,7 @@ def search(
     """Search notes, memories and sessions."""
     text, db, settings = " ".join(query), sqlite.open_reading(), config.load()
     if facet:
-        require_known("facet", facet, _FIELDS)
+        require_known("--facet", facet, _FIELDS)
     names, conditions = _collections(collection), _conditions(filter)
     vectors = db is not None and sqlite.load_vectors(db)
     total, hits, counts = 0, [], Counter[str]()
@@ -218,7 +218,7 @@ def _collections(given: str) -> list[str]:
     names |= {name: name for name in _COLLECTIONS}
     found = [*dict.fromkeys(name for known, name in names.items() if known.startswith(wanted))]
     if not (found or any(name.startswith(wanted) for name in _EMPTY_COLLECTIONS)):
-        require_known("collection", given, _COLLECTIONS, "INVALID_COLLECTION")
+        require_known("--collection", given, _COLLECTIONS, "INVALID_COLLECTION")
     return found
 
 

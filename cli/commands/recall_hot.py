@@ -101,7 +101,7 @@ def parse_collections(given: str | None, *, also: tuple[str, ...] = ()) -> tuple
     """The collections in a comma-separated list: those of documents, or of `also`; raises a Failure for others."""
     names = tuple(name.strip() for name in (given or "").split(",") if name.strip())
     for name in names:
-        require_known("collection", name, (*COLLECTIONS, *also))
+        require_known("--collection", name, (*COLLECTIONS, *also))
     return names
 
 

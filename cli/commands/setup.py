@@ -109,7 +109,7 @@ def _choose(verb: str, names: list[str], *, of_project: bool) -> tuple[list[Sett
     An uninstall of all also skips those whose settings cannot be read: they must not keep the others installed.
     """
     for name in names:
-        require_known("agent", name, AGENTS)
+        require_known("AGENT", name, AGENTS)
     if "all" not in names:
         if not names:
             raise wrong_usage("no agent was named", f"name some of {', '.join(clients.NAMES)}, or all")

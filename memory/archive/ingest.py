@@ -8,7 +8,7 @@ import clients
 from clients import content
 from clients.entries import Entry
 from core import TYPE_CHECKING, files, words
-from core.errors import FAILED, USAGE, Failure
+from core.errors import FAILED, USAGE, Failure, either
 from core.redaction import redact
 from core.store import sessions, sources, sqlite
 from core.words import clean
@@ -342,7 +342,7 @@ def _begin_with_rewind(db: apsw.Connection, reader: _Reader, start: Start, piece
 
 def unreadable(path: str, reason: object) -> Failure:
     """That a file cannot be read, or is no transcript."""
-    fix = f"name a session's transcript of {', '.join(clients.keeping_files())} that you may read"
+    fix = f"name a session's transcript of {either(clients.keeping_files())} that you may read"
     exit_code = USAGE if isinstance(reason, FileNotFoundError) else FAILED
     return Failure("TRANSCRIPT_UNREADABLE", f"{path}: {reason_of(reason)}", fix, exit_code)
 

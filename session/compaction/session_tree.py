@@ -15,7 +15,7 @@ import clients
 from clients.content import IMAGE_CHARS, OURS, as_object, as_objects, as_text, parsed
 from clients.entries import Entry
 from core import files
-from core.errors import Failure, usage
+from core.errors import Failure, either, usage
 
 Role = Literal["user", "assistant", "tool_result", "bash", "custom", "branch_summary", "compaction_summary", "system"]
 
@@ -213,9 +213,9 @@ def _client_of(values: list[dict[str, Any]], path: str) -> str:
     if whose in known:
         return whose
     if whose:
-        what = f"{path} is a transcript of {whose}; only sessions of {clients.either(known)} can be compacted"
+        what = f"{path} is a transcript of {whose}; only sessions of {either(known)} can be compacted"
         raise Failure("TRANSCRIPT_UNSUPPORTED", what, "name another session file")
-    fix = f"name a session file of {clients.either(known)}; for a damaged file, name its client with --client"
+    fix = f"name a session file of {either(known)}; for a damaged file, name its client with --client"
     raise Failure("TRANSCRIPT_UNKNOWN", f"{path} is not a transcript of a known client", fix)
 
 

@@ -100,6 +100,12 @@ def test_no_two_parameters_of_a_command_share_a_name_or_a_flag() -> None:
         assert all(parameter.help for parameter in command.parameters)
 
 
+def test_only_an_option_that_narrows_a_search_says_only() -> None:
+    for path in ("memory forget", "memory observe"):
+        (session,) = (of for of in every_command()[path].parameters if of.name == "session")
+        assert not session.help.startswith("Only"), path
+
+
 @pytest.mark.parametrize("page", ["cli", "configuration"])
 def test_generated_pages_match_the_declarations(page: str) -> None:
     output = io.StringIO()

@@ -89,7 +89,16 @@ def test_a_mistyped_command_is_guessed(usage_error: Told, words: str, expected: 
 
 @pytest.mark.parametrize(("words", "message"), [
     ("recall x --since 2026-11-20 --until 2026-11-01", "--since is later than --until"),
-    ("project frob", "VERB is 'frob', which is not one of list, rename"),
+    ("project frob", "VERB must be list or rename, not 'frob'"),
+    ("recall x --by foo", "--by must be session, not 'foo'"),
+    ("recall x --limit many", "--limit must be a whole number from 1 to 100, not 'many'"),
+    ("recall x --collection calls,foo", "--collection must be observations, episodes, knowledge or calls, not 'foo'"),
+    ("otel list --level loud", "--level must be debug, info, warn, error or fatal, not 'loud'"),
+    ("search x --facet foo", "--facet must be type, source, project, category or tags, not 'foo'"),
+    (
+        f"memory write x --type {'s' * 99}",
+        f"--type must be observation, lesson, pattern or failed_target, not '{'s' * 56}...'",
+    ),
     ("recall x --client foo", "there is no option --client"),
     ("memory purge x --dry-run --yes", "--yes contradicts --dry-run"),
     ("memory edit x --pin --unpin", "--unpin contradicts --pin"),
