@@ -10,7 +10,7 @@ from core import TYPE_CHECKING, clock, words
 from core.store import calls
 from core.store.sqlite import SMALL_INDEX
 from recall import ranking
-from recall.hit import CUT, new_hit, origin_of_call, snippet
+from recall.hit import CALL_CHARS, CUT, new_hit, origin_of_call, snippet
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -113,17 +113,24 @@ def contains(text: str, wanted: Sequence[str]) -> bool:
 class CallMatch:
     """A tool call that answers a query, with its score, 0 to 1."""
 
+    is_work = True
+
     def __init__(self, call: FoundCall, score: float, wanted: Sequence[str]) -> None:
         self.call = call
+        self.session = call["session"]
         self.score = score
         self.raw = score  # before the preference for a project
         self.wanted = wanted
         self.is_abandoned = bool(call.get("abandoned"))
         self.fixed_by = ""  # for a failed command: the command soon after it that worked
 
+    def follows(self, call: int, _row: int) -> bool:
+        """Whether it came after the prompt that followed the call of this number."""
+        return call < self.call["number"]
+
     def hit(self, room: int) -> Hit:
-        """The hit, with at most `room` characters of text."""
-        call = self.call
+        """The hit, with at most `room` characters of text; with 0, CALL_CHARS."""
+        call, room = self.call, room or CALL_CHARS
         fixed_by = f"\n{self.fixed_by[: room // 2]}" if self.fixed_by else ""
         text = call_text(call, self.wanted, room - len(fixed_by)) + fixed_by
         return new_hit(
@@ -153,8 +160,11 @@ def matching_calls(
     for match in matches:
         match.score = match.raw * scope.factor(match.call["project"], match.call["session"])
 
-    matches.sort(key=lambda match: (-(match.call["at"] or 0), -match.call["rowid"]))
-    matches.sort(key=lambda match: (-match.score, match.is_abandoned, match.call["project"] != scope.prefer))
+    def key(match: CallMatch) -> tuple[float, bool, bool, int, int]:
+        call = match.call
+        return -match.score, match.is_abandoned, call["project"] != scope.prefer, -(call["at"] or 0), -call["rowid"]
+
+    matches.sort(key=key)
     different: dict[str, CallMatch] = {}
     for match in matches:
         if len(different) < limit:

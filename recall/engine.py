@@ -2,7 +2,7 @@
 
 1. names: places in files and tool calls that contain the names in the query (only with `query.by_name`)
 2. documents: candidates by words and meaning, ranked (`recall.ranking`), without those that the trust pass drops
-3. document hits: texts that only restate the question are halved, repetitions within a session counted as `more`
+3. matches: documents that only restate the question are halved, repetitions within a session counted as `more`
 4. merge: places first, then calls and documents by score; those of an exchange (a prompt and everything up to the
    next) become one hit, cut to a common length if only the texts will be printed
 """
@@ -12,12 +12,11 @@ from __future__ import annotations
 from core import TYPE_CHECKING, clock, words
 from core.errors import Failure
 from core.store import sessions, sqlite
-from core.store.documents import ABANDONED
 from core.store.search import LocalCandidates
 from core.store.sqlite import COLLECTIONS
-from recall.hit import EXTERNAL, document_hit, snippet
+from recall.hit import CALL_CHARS, EXTERNAL, DocumentMatch
 from recall.query import Scope, expand, resolve_category
-from recall.ranking import Ranking, is_work, reasons_to_drop, restates_question
+from recall.ranking import Ranking, reasons_to_drop, restates_question
 from recall.times import asks_only_for_a_time, period_named, words_of_time
 
 if TYPE_CHECKING:
@@ -27,10 +26,12 @@ if TYPE_CHECKING:
     import apsw
 
     from core.config import Config
-    from core.records import Document, Filters, Hit
+    from core.records import Filters, Hit
     from recall.call_hits import CallMatch, QueryNames
     from recall.query import Query
     from recall.ranking import Ranked
+
+    Match = CallMatch | DocumentMatch
 
 PASSAGES = 3  # of an exchange in a hit, such as the prompt, a step and the result
 CANDIDATES = 50  # that are searched by words and checked for a name, at least; 100 find no more among ten hits
@@ -95,10 +96,9 @@ class _Recall:
         self.names: QueryNames | None = None
         self.places: Hit | None = None
         self.calls: list[CallMatch] = []
-        self.ranked: list[Ranked] = []
+        self.ranked_count = 0
         self.dropped: list[tuple[Ranked, list[str]]] = []
-        self.most = self.limit  # documents and calls to fetch, each
-        self.rows: dict[str, int] = {}  # of the messages of work among the hits, by id
+        self.passages_per_hit = 1
         self.prompts: dict[str, list[tuple[int, int]]] = {}  # of the sessions in the hits
 
     def result(self) -> dict[str, Any]:
@@ -123,7 +123,7 @@ class _Recall:
                 for document in (source.documents(list(shown)) if shown else ())
             ],
             "hits": hits, "count": len(hits),
-            "found": len(self.ranked) + len(self.calls) + (self.places is not None),
+            "found": self.ranked_count + len(self.calls) + (self.places is not None),
             "backend": source.backend, "preferredProject": query.prefer or None,
         }  # fmt: skip
 
@@ -162,7 +162,7 @@ class _Recall:
         query = self.query
         self.names = call_hits.QueryNames(self.text)
         if self.names.wanted and not (self.names.is_single or query.whole):
-            self.most *= PASSAGES
+            self.passages_per_hit = PASSAGES
         has_tags = bool(query.category or query.tags)  # which calls and places do not have
         asked = None if has_tags or query.collections or query.between else call_hits.places_query(self.text)
         if asked is not None:
@@ -170,44 +170,43 @@ class _Recall:
 
             self.places = place_hit(self.db, self.text, asked, query, self.filters["projects"], lean=self.is_lean)
         if not has_tags and (not query.collections or "calls" in query.collections):
-            matches = call_hits.matching_calls(self.db, self.text, self.names, self.filters, self.scope, self.most)
+            most = self.limit * self.passages_per_hit
+            matches = call_hits.matching_calls(self.db, self.text, self.names, self.filters, self.scope, most)
             self.calls = [match for match in matches if match.score >= query.min_score]
 
     # 2. Documents
 
-    def _find_documents(self) -> list[Hit]:
-        """The hits among the documents; for a single name only those that contain it, or all of its parts."""
+    def _find_documents(self) -> list[DocumentMatch]:
+        """The matches among the documents; for a single name only those that contain it, or all of its parts."""
         names = self.names
         terms = words.query_terms(self.expanded)
         if names is None:
-            return self._search(terms, by_meaning=True)
+            return self._matches(self._search(terms, by_meaning=True))
         if self.places is not None and not self.places["path"]:
             return []  # the places of several names: there is no room for more
         if self.query.collections and not self.filters["collections"]:
             return []  # only calls are asked for
         if self.period:
-            self.ranked = self.ranking.newest(self.source, self.filters)
-            return self._trusted_hits()
+            return self._matches(self.ranking.newest(self.source, self.filters))
         if not names.is_single:
-            return self._search(terms, by_meaning=True) or self._said_then()
-        hits = self._search(names.phrases, condition=names.in_text)
-        if not self.ranked and not self.calls:
-            hits = self._search(terms, condition=names.in_text)
-        return hits
+            return self._matches(self._search(terms, by_meaning=True)) or self._said_then()
+        ranked = self._search(names.phrases, condition=names.in_text)
+        if not ranked and not self.calls:
+            ranked = self._search(terms, condition=names.in_text)
+        return self._matches(ranked)
 
-    def _said_then(self) -> list[Hit]:
+    def _said_then(self) -> list[DocumentMatch]:
         """The episodes of the time that the query names, since its other words may be in another language."""
         period = period_named(words_of_time(self.text), self.now, exactly=True)
         if period is None or self.calls or self.query.between:
             return []
-        self.source, self.most = LocalCandidates(self.db, vectors=False), self.limit
-        self.ranked = self.ranking.newest(self.source, {**self.filters, "between": (period[0], period[1] - 1)})
-        return self._trusted_hits()
+        self.source, self.passages_per_hit = LocalCandidates(self.db, vectors=False), 1
+        return self._matches(self.ranking.newest(self.source, {**self.filters, "between": (period[0], period[1] - 1)}))
 
     def _search(
         self, terms: list[str], *, by_meaning: bool = False, condition: Callable[[str], bool] | None = None
-    ) -> list[Hit]:
-        """The hits for these terms, only those whose text meets the condition, if given."""
+    ) -> list[Ranked]:
+        """The ranked documents for these terms, only those whose text meets the condition, if given."""
         lexical = max(int(self.limit * self.budget["fetchMultiplier"]) + 1, CANDIDATES)
         semantic = max(int(lexical * 0.4), self.limit)  # sqlite-vec takes longer the more it returns
         vector = b""
@@ -215,127 +214,123 @@ class _Recall:
             from recall.vectors import condition_of_unknown_words, document_vector
 
             vector = document_vector(self.expanded)
-        self.ranked = self.ranking.rank(self.source, terms, vector, self.filters, lexical, semantic)
-        if vector and self.ranked and self.source.absent(terms) == 1:
+        ranked = self.ranking.rank(self.source, terms, vector, self.filters, lexical, semantic)
+        if vector and ranked and self.source.absent(terms) == 1:
             condition = condition_of_unknown_words(terms)
-        if condition is not None:
-            first = {ranked.traits["rowid"]: ranked for ranked in self.ranked[:CANDIDATES]}
-            self.ranked = [
-                first[document["rowid"]]
-                for document in (self.source.documents(list(first)) if first else ())
-                if condition(f"{document['title']}\n{document['path']}\n{document['text']}")
-            ]
-        return self._trusted_hits()
+        if condition is None:
+            return ranked
+        first = {entry.traits["rowid"]: entry for entry in ranked[:CANDIDATES]}
+        return [
+            first[document["rowid"]]
+            for document in (self.source.documents(list(first)) if first else ())
+            if condition(f"{document['title']}\n{document['path']}\n{document['text']}")
+        ]
 
-    # 3. Document hits
+    # 3. Document matches
 
-    def _trusted_hits(self) -> list[Hit]:
-        """The hits for the ranked documents, without those that the trust pass drops."""
+    def _matches(self, ranked: list[Ranked]) -> list[DocumentMatch]:
+        """The best of the ranked documents that the trust pass lets through."""
+        self.ranked_count = len(ranked)
         trusted = []
-        for ranked in self.ranked:
-            reasons = reasons_to_drop(ranked.traits, ranked.score, self.now, self.query)
+        for entry in ranked:
+            reasons = reasons_to_drop(entry.traits, entry.score, self.now, self.query)
             if reasons:
-                self.dropped.append((ranked, reasons))
+                self.dropped.append((entry, reasons))
             else:
-                trusted.append(ranked)
-        return self._document_hits(trusted)
-
-    def _document_hits(self, trusted: Sequence[Ranked]) -> list[Hit]:
-        """The best hits. A text that repeats a better hit of its session is counted in that hit's `more`."""
-        asked = frozenset(words.split(self.query.text))
-        most = self.most if any(is_work(ranked.traits) for ranked in trusted[: self.most]) else self.limit
+                trusted.append(entry)
+        most = self.limit * self.passages_per_hit
+        if not any(entry.is_work for entry in trusted[:most]):
+            most = self.limit  # other messages are hits of their own
         # Some more, since those that restate the question lose half of their score.
-        considered = {ranked.traits["rowid"]: ranked for ranked in trusted[: most + self.limit + 5]}
-        speaking = {r.traits["session"] for r in considered.values() if r.traits["collection"] == "episodes"}
-        scored: list[tuple[float, Document, Ranked]] = []
-        for document in self.source.documents(list(considered)) if considered else ():
-            if document["session_id"] in speaking and "session-task" in document["tags"]:
-                continue  # its prompts are among the hits as episodes
-            ranked = considered[document["rowid"]]
-            score = ranked.score * (0.5 if restates_question(document["text"], asked) else 1.0)
-            if score >= self.query.min_score and not self.scope.excludes(document["project"], document["session_id"]):
-                scored.append((score, document, ranked))
+        return self._without_repetitions(self._scored(trusted[: most + self.limit + 5]), most)
+
+    def _scored(self, trusted: Sequence[Ranked]) -> list[DocumentMatch]:
+        """The matches within the scope, with their final scores, best first."""
+        asked = frozenset(words.split(self.query.text))
+        entries = {entry.traits["rowid"]: entry for entry in trusted}
+        speaking = {entry.traits["session"] for entry in trusted if entry.traits["collection"] == "episodes"}
+        matches = []
+        for document in self.source.documents(list(entries)) if entries else ():
+            session, entry = document["session_id"], entries[document["rowid"]]
+            if session in speaking and "session-task" in document["tags"]:
+                continue  # its prompts are among the matches as episodes
+            score = entry.score * (0.5 if restates_question(document["text"], asked) else 1.0)
+            if score >= self.query.min_score and not self.scope.excludes(document["project"], session):
+                matches.append(DocumentMatch(document, score, entry, self.names.wanted if self.names else ()))
         # stable: equal scores stay in the order of the ranking
-        scored.sort(key=lambda entry: (-entry[0], ABANDONED in entry[1]["tags"]))
-        main = {name: sessions.ancestors(self.db, name)[-1] for name in {entry[1]["session_id"] for entry in scored}}
-        chosen: list[tuple[set[str], Hit]] = []
-        for score, document, ranked in scored:
-            if score < 0.25 * scored[0][0]:
+        matches.sort(key=lambda match: (-match.score, match.is_abandoned))
+        return matches
+
+    def _without_repetitions(self, matches: Sequence[DocumentMatch], most: int) -> list[DocumentMatch]:
+        """The first `most`. One that repeats a better match of its session and project is counted in its `more`."""
+        begun = {session: sessions.ancestors(self.db, session)[-1] for session in {match.session for match in matches}}
+
+        def repeats(match: DocumentMatch, other: DocumentMatch) -> bool:
+            session, project = begun[match.session], match.document["project"]
+            if not session or (session, project) != (begun[other.session], other.document["project"]):
+                return False
+            # two short answers are not a repetition
+            return len(match.words & other.words) >= 0.75 * max(len(match.words), len(other.words), 8)
+
+        chosen: list[DocumentMatch] = []
+        for match in matches:
+            if match.score < 0.25 * matches[0].score:
                 break  # it shares just a common word with the query
-            session, own = main[document["session_id"]], set(words.split(document["text"]))
-            alike = (
-                hit for others, hit in chosen
-                if main[hit["session"]] == session
-                # two short answers are not a repetition
-                and len(own & others) >= 0.75 * max(len(own), len(others), 8)
-            )  # fmt: skip
-            repeated = next((hit for hit in alike if session and hit["project"] == document["project"]), None)
+            repeated = next((other for other in chosen if repeats(match, other)), None)
             if repeated is not None:
-                repeated["more"] += 1
+                repeated.more += 1
             elif len(chosen) < most:
-                if is_work(ranked.traits):
-                    self.rows[document["id"]] = document["rowid"]
-                chosen.append((own, document_hit(document, score, ranked.raw, ranked.boost)))
-        return [hit for _, hit in chosen]
+                chosen.append(match)
+        return chosen
 
     # 4. Merge
 
-    def _merged(self, documents: list[Hit]) -> list[Hit]:
+    def _merged(self, documents: list[DocumentMatch]) -> list[Hit]:
         """Places, then exchanges with their calls and documents, by score; up to the limit."""
         names = self.names
         if names is None:
-            return documents
+            return [match.hit(0) for match in documents]
         places = [] if self.places is None else [self.places]
         limit = max(self.limit - len(places), 0)
-        passages: list[CallMatch | Hit] = [*self.calls, *documents]
+        passages: list[Match] = [*self.calls, *documents]
         if names.is_single:  # calls score higher than documents; two hits of five are left to documents
             reserved = min(len(documents), limit * 2 // 5)
             calls = self.calls[: limit - reserved]
             passages = [*calls, *documents[: limit - len(calls)]]
+        for match in documents:
+            match.score = round(match.score, 4)  # as it is printed
         # among equal scores, abandoned entries come last
-        passages.sort(
-            key=lambda item: (
-                (-item["score"], item["isAbandoned"]) if isinstance(item, dict) else (-item.score, item.is_abandoned)
-            )
-        )
+        passages.sort(key=lambda match: (-match.score, match.is_abandoned))
         used = sum(len(hit["observation"]) + 1 for hit in places)
         return places + self._fitted(self._by_exchange(passages)[:limit], names, used)
 
-    def _by_exchange(self, passages: Sequence[CallMatch | Hit]) -> list[list[CallMatch | Hit]]:
-        """The passages of each hit: up to PASSAGES of the same exchange, the best first."""
-        groups: list[list[CallMatch | Hit]] = []
-        last: dict[object, list[CallMatch | Hit]] = {}
+    def _by_exchange(self, passages: Sequence[Match]) -> list[list[Match]]:
+        """The passages of each hit: some of the same exchange, the best first."""
+        groups: list[list[Match]] = []
+        last: dict[object, list[Match]] = {}
         for passage in passages:
-            exchange = self._exchange(passage)
+            exchange = self._exchange(passage) if self.passages_per_hit > 1 and passage.is_work else None
             group = last.get(exchange, []) if exchange else []
-            if len(group) in (0, PASSAGES):
+            if len(group) in (0, self.passages_per_hit):
                 group = last[exchange] = []
                 groups.append(group)
             group.append(passage)
         return groups
 
-    def _exchange(self, passage: CallMatch | Hit) -> object:
+    def _exchange(self, passage: Match) -> object:
         """What identifies the exchange that a call or a message of work belongs to; None if that is unknown."""
-        if isinstance(passage, dict):
-            end = self.rows.get(passage["id"], 0)
-            session, part, is_abandoned = passage["session"], 1, passage["isAbandoned"]
-        else:
-            end = passage.call["number"] - 1
-            session, part, is_abandoned = passage.call["session"], 0, passage.is_abandoned
-        if self.most == self.limit or (part and not end):
-            return None
+        session = passage.session
         if session not in self.prompts:
             self.prompts[session] = sessions.prompts(self.db, session)
-        prompt = max((mark for mark in self.prompts[session] if mark[part] <= end), default=None)
-        return (session, prompt, is_abandoned) if prompt else None
+        prompt = max((mark for mark in self.prompts[session] if passage.follows(*mark)), default=None)
+        return (session, prompt, passage.is_abandoned) if prompt else None
 
-    def _fitted(self, groups: Sequence[list[CallMatch | Hit]], names: QueryNames, used: int) -> list[Hit]:
+    def _fitted(self, groups: Sequence[list[Match]], names: QueryNames, used: int) -> list[Hit]:
         """The hits, with texts cut around the match if the answer is to be short; `used` characters are taken."""
-        call_chars = 320  # of a call or of a further passage, if nothing limits the answer
         min_chars = 160  # a shorter extract cannot be understood
         is_short = self.is_lean or (self.query.raw and self.budget["requested"] != "deep")
         if not is_short:
-            return [_joined(group, names.wanted, 0, call_chars) for group in groups]
+            return [_joined(group, 0, CALL_CHARS) for group in groups]
         # Characters of five hits; more hits get more. Longer answers use up the context that recall is to save.
         room = 820 if names.is_single else 1_000 if self.is_lean else 1_800
         left = max(room, used) * max(self.limit, 5) // 5 - used
@@ -349,23 +344,16 @@ class _Recall:
                 share = min(int(2.5 * share), left - (min_chars + 1) * others)
             share = max(min_chars, share)
             shown = group[: share // min_chars]
-            hits.append(_joined(shown, names.wanted, share - (len(shown) - 1) * (min_chars + 1), min_chars))
+            hits.append(_joined(shown, share - (len(shown) - 1) * (min_chars + 1), min_chars))
             left -= len(hits[-1]["observation"]) + 1
         return hits
 
 
-def _joined(group: Sequence[CallMatch | Hit], wanted: Sequence[str], room: int, further_room: int) -> Hit:
+def _joined(group: Sequence[Match], room: int, further_room: int) -> Hit:
     """The hit of an exchange: its best passage, in `room` characters (0: whole), and extracts of the others."""
-    texts: list[str] = []
-    hits: list[Hit] = []
-    for passage in group:
-        chars = further_room if hits else room
-        hit = passage if isinstance(passage, dict) else passage.hit(chars or further_room)
-        text = hit["observation"]
-        if isinstance(passage, dict) and 0 < chars < len(text):
-            speaker = f"{hit['origin']}: " if text.startswith(f"{hit['origin']}: ") else ""
-            text = speaker + snippet(text[len(speaker) :], wanted, chars - len(speaker))
+    best, *others = [passage.hit(further_room if number else room) for number, passage in enumerate(group)]
+    texts = [best["observation"]]
+    for hit in others:
         origin = hit["origin"].partition(" ")[0]
-        texts.append(f"[{origin}] {text}" if hits and origin in EXTERNAL else text)
-        hits.append(hit)
-    return {**hits[0], "observation": "\n".join(texts)}
+        texts.append(f"[{origin}] {hit['observation']}" if origin in EXTERNAL else hit["observation"])
+    return {**best, "observation": "\n".join(texts)}

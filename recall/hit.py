@@ -11,13 +11,14 @@ from math import log
 from core import TYPE_CHECKING, clock, files
 from core.project import name_of, same
 from core.store.documents import ABANDONED
-from core.words import stem
+from core.words import split, stem
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
     from core.records import Document, Hit
+    from recall.ranking import Ranked
 
 EXTERNAL = ("tool", "web", "file")  # texts that neither the user nor an agent wrote
 SPEAKERS = {"user": "prompt", "assistant": "agent"} | {
@@ -25,6 +26,7 @@ SPEAKERS = {"user": "prompt", "assistant": "agent"} | {
 }
 """What an archived message begins with, and the origin of its hit."""
 CUT = "…"
+CALL_CHARS = 320  # of a call or of a further passage, if nothing limits the answer
 
 _IMPORTED = "im-"  # before the id of a document from a file; a line of our own export keeps its id
 _MAX_PATH_CHARS = 80
@@ -41,6 +43,35 @@ def new_hit(identifier: str, score: float, text: str, **fields: Any) -> Hit:
         **fields,
     }  # fmt: skip
     return hit  # type: ignore[no-any-return]
+
+
+class DocumentMatch:
+    """A memory that answers a query, with its score, 0 to 1; `wanted` are the words around which its text is cut."""
+
+    def __init__(self, document: Document, score: float, ranked: Ranked, wanted: Sequence[str]) -> None:
+        self.document = document
+        self.session = document["session_id"]
+        self.score = score
+        self.is_abandoned = ABANDONED in document["tags"]
+        self.is_work = ranked.is_work
+        self.words = set(split(document["text"]))
+        self.more = 0  # how many worse matches repeat it
+        self._ranked = ranked
+        self._wanted = wanted
+
+    def follows(self, _call: int, row: int) -> bool:
+        """Whether it was said in or after the prompt in this row."""
+        return row <= self.document["rowid"]
+
+    def hit(self, room: int) -> Hit:
+        """The hit, with at most `room` characters of text; with 0, the whole text."""
+        hit = document_hit(self.document, self.score, self._ranked.raw, self._ranked.boost)
+        hit["more"] = self.more
+        text = hit["observation"]
+        if 0 < room < len(text):
+            speaker = f"{hit['origin']}: " if text.startswith(f"{hit['origin']}: ") else ""
+            hit["observation"] = speaker + snippet(text[len(speaker) :], self._wanted, room - len(speaker))
+        return hit
 
 
 def document_hit(document: Document, score: float, raw: float, boost: float) -> Hit:

@@ -58,6 +58,7 @@ class Ranked:
         self.raw = raw
         self.boost = boost
         self.traits = traits
+        self.is_work = is_work(traits)
 
 
 class Ranking:
@@ -105,13 +106,14 @@ class Ranking:
         coverage = 1 - missing * (1 - smallness)
         if missing == 1 and max(raw for _, raw in documents) * coverage < MIN_RAW:
             return []  # no document has any of the words, nor is one near in meaning
-        segments = _segments(source, [traits["rowid"] for traits, _ in documents], terms)
+        segments, trust = _segments(source, [traits["rowid"] for traits, _ in documents], terms)
         ranked = []
         for traits, raw in documents:
-            segment, trust = segments.get(traits["rowid"], (0.0, 0.0))
-            # A conversation spreads an answer over several messages. At work, a single message sums up the result.
-            weight = trust * (0.45 if is_work(traits) else 0.65)
-            text = raw * _stage(traits) * (1 - weight) + segment * weight
+            segment, weight = segments.get(traits["rowid"]), 0.0
+            if segment is not None:
+                # A conversation spreads an answer over several messages. At work, a single message sums up the result.
+                weight = trust * (0.45 if is_work(traits) else 0.65)
+            text = raw * _stage(traits) * (1 - weight) + (segment or 0.0) * weight
             boost = _boost(traits)
             factors = self._time(traits) * self._scope.factor(traits["project"], traits["session"]) * boost
             ranked.append(Ranked(min(1.0, text * factors) * coverage, raw, boost, traits))
@@ -163,8 +165,8 @@ def _meaning(cosine: float | None, traits: Traits, smallness: float) -> float:
     return similarity * (in_large_store + (in_small_store - in_large_store) * smallness)
 
 
-def _segments(source: LocalCandidates, rows: list[int], terms: Sequence[str]) -> dict[int, tuple[float, float]]:
-    """The score of the 4,000 characters around each episode, and the weight of that score, by the episode's row.
+def _segments(source: LocalCandidates, rows: list[int], terms: Sequence[str]) -> tuple[dict[int, float], float]:
+    """The score of the 4,000 characters around each episode, by its row; and how much these scores can be trusted.
 
     The words of a question are spread over several messages. A cluster has no segments.
     """
@@ -172,7 +174,7 @@ def _segments(source: LocalCandidates, rows: list[int], terms: Sequence[str]) ->
     count = source.segments() if around else 0
     half = half_bm25(len(terms), count) / 2  # a segment is ten times as long, which lowers its BM25
     trust = count / (count + 25)  # BM25 needs many texts to know rare words from common ones
-    return {row: (saturated(bm25, half), trust) for row, bm25 in around.items()}
+    return {row: saturated(bm25, half) for row, bm25 in around.items()}, trust
 
 
 def _stage(traits: Traits) -> float:
