@@ -46,13 +46,9 @@ class LocalCandidates:
 
         A document that only the search by meaning finds has the BM25 score 0.
         """
-        size = self.size()
-        rows = None
-        excludes_projects = filters.get("projects") and filters.get("others")
-        if excludes_projects or any(filters.get(name) for name in ("session", "category", "tags", "between")):
-            rows = RowFilter(self._db, filters, size)
+        rows = RowFilter(self._db, filters, self.size())
         scores: dict[int, float] = {}
-        if terms and size <= sqlite.SMALL_INDEX:
+        if terms and self.size() <= sqlite.SMALL_INDEX:
             scores = self._lexical_small(terms, filters, rows)
         elif terms and (match := self._match(terms)):
             scores = self._lexical(match, filters, lexical, rows)
@@ -68,7 +64,7 @@ class LocalCandidates:
 
     def newest(self, filters: Filters, limit: int) -> list[int]:
         """The rows of the newest documents that the filters admit, newest first."""
-        where, parameters = RowFilter(self._db, filters, self.size())._joined()
+        where, parameters = RowFilter(self._db, filters, self.size()).condition()
         first, last = filters["between"]
         rows = self._db.execute(
             f"SELECT rowid FROM document WHERE created_at BETWEEN ? AND ? AND forgotten_at IS NULL AND {where}"
@@ -142,18 +138,14 @@ class LocalCandidates:
             traits["collection"] = NAME_OF[traits["rowid"] >> COLLECTION_SHIFT]
         return found
 
-    def _lexical(self, match: str, filters: Filters, limit: int, rows: RowFilter | None) -> dict[int, float]:
+    def _lexical(self, match: str, filters: Filters, limit: int, rows: RowFilter) -> dict[int, float]:
         codes, where = _codes(filters), ""
         if len(codes) == 1:  # FTS5 skips all other rows
             where = " AND rowid BETWEEN {} AND {}".format(*row_range(NAME_OF[codes[0]]))
         elif len(codes) < len(COLLECTIONS):  # `+rowid` keeps FTS5 from looking up each row
             where = f" AND {_in_collections('+rowid', codes)}"
-        if rows is not None:
-            best = rows.first(lambda wide: self._scored(where, match, wide), limit)
-            if best is not None:
-                return best
-            where += rows.where("+rowid")
-        return self._scored(where, match, limit)
+        best = rows.first(lambda wide: self._scored(where, match, wide), limit)
+        return self._scored(where + rows.where("+rowid"), match, limit) if best is None else best
 
     def _scored(self, where: str, match: str, limit: int) -> dict[int, float]:
         weights = f"1.0, {CONTEXT_WEIGHT}, 1.0"  # text, context, parts of identifiers
@@ -164,7 +156,7 @@ class LocalCandidates:
         )
         return {int(rowid): max(float(score), 0.0) for rowid, score in rows}
 
-    def _lexical_small(self, terms: Sequence[str], filters: Filters, rows: RowFilter | None) -> dict[int, float]:
+    def _lexical_small(self, terms: Sequence[str], filters: Filters, rows: RowFilter) -> dict[int, float]:
         """BM25 in a small memory: Lucene's idf, without term frequency."""
         size = self.size()
         scores: dict[int, float] = {}
@@ -178,8 +170,8 @@ class LocalCandidates:
             for rowid, weight in weights.items():
                 scores[rowid] = scores.get(rowid, 0.0) + weight * idf
         codes = _codes(filters)
-        admitted = [rowid for rowid in scores if rowid >> COLLECTION_SHIFT in codes]
-        return {rowid: scores[rowid] for rowid in (admitted if rows is None else rows.among(admitted))}
+        admitted = rows.among([rowid for rowid in scores if rowid >> COLLECTION_SHIFT in codes])
+        return {rowid: scores[rowid] for rowid in admitted}
 
     def _match(self, terms: Sequence[str]) -> str:
         """A query for any of the terms that tell documents apart; in a large memory, for the rarest of them.
@@ -223,7 +215,7 @@ class LocalCandidates:
             self._matches[term] = " OR ".join(forms)
         return self._matches[term]
 
-    def _add_compounds(self, term: str, scores: dict[int, float], filters: Filters, rows: RowFilter | None) -> None:
+    def _add_compounds(self, term: str, scores: dict[int, float], filters: Filters, rows: RowFilter) -> None:
         """Add the documents in which an absent word is part of a longer word: Zähler in Wiederholungszähler."""
         if len(term) < 5 or not term.isalpha():
             return
@@ -238,18 +230,16 @@ class LocalCandidates:
             )
             found += [int(row) for (row,) in self._db.execute(query, (f"%{term}%",))]
         weight = small_idf(len(found), self.size())
-        for row in found if rows is None else rows.among(found):
+        for row in rows.among(found):
             scores[row] = scores.get(row, 0.0) + weight
 
     def _count(self, match: str, limit: int) -> int:
         counted = "SELECT count(*) FROM (SELECT 1 FROM lexicon WHERE lexicon MATCH ? LIMIT ?)"
         return int(self._db.execute(counted, (match, limit)).get)
 
-    def _nearest(self, vector: bytes, filters: Filters, limit: int, rows: RowFilter | None) -> Iterable[int]:
+    def _nearest(self, vector: bytes, filters: Filters, limit: int, rows: RowFilter) -> Iterable[int]:
         """The rows with the nearest signatures, nearest first."""
         codes = _codes(filters)
-        if rows is None:
-            return self._signatures(codes, vector, limit)
         best = rows.first(lambda wide: self._signatures(codes, vector, wide), limit)
         if best is not None:
             return best
@@ -272,7 +262,7 @@ class LocalCandidates:
 
 
 class RowFilter:
-    """The documents that filters admit.
+    """The documents that filters admit, or all of them.
 
     A few are gathered in a temporary table, which narrows both searches: those of a session by its index, those of a
     project by three. If a third of all documents or more is admitted, it is faster to check the best matches. `size`:
@@ -313,6 +303,8 @@ class RowFilter:
 
     def first(self, search: Callable[[int], dict[int, float]], limit: int) -> dict[int, float] | None:
         """The first admitted rows of a search for its best matches; None if `where` is faster."""
+        if not self._conditions:
+            return search(limit)
         # half as many again as would do if matches were spread evenly
         wide = int(limit / self._share * 1.5) + 1 if self._share and not self._is_gathered else 0
         if not 0 < wide <= 400:  # the nearest 1,000 of 100,000 signatures take 25 times as long as the nearest 50
@@ -323,17 +315,21 @@ class RowFilter:
 
     def among(self, rows: Sequence[int]) -> list[int]:
         """Those of a few rows that are admitted, in order."""
-        where, parameters = self._joined()
+        if not self._conditions:
+            return list(rows)
+        where, parameters = self.condition()
         query = f"SELECT rowid FROM document WHERE rowid IN ({marks(rows)}) AND {where}"
         admitted = {int(row) for (row,) in self._db.execute(query, (*rows, *parameters))}
         return [row for row in rows if row in admitted]
 
     def where(self, row: str) -> str:
         """A condition for the admitted rows; `row` is an expression for their number. The first call gathers them."""
+        if not self._conditions:
+            return ""
         if not self._is_gathered:
             rows, parameters = self._indexed or ("", [])
             if not rows or len(self._conditions) > 1:
-                where, more = self._joined()
+                where, more = self.condition()
                 rows = f"SELECT rowid FROM document WHERE {f'rowid IN ({rows}) AND ' if rows else ''}{where}"
                 parameters = [*parameters, *more]
             self._db.execute("PRAGMA temp_store = MEMORY")
@@ -343,7 +339,8 @@ class RowFilter:
             self._is_gathered = True
         return f" AND {row} IN (SELECT id FROM temp.admitted)"
 
-    def _joined(self) -> Condition:
+    def condition(self) -> Condition:
+        """The condition for a row of `document`."""
         sql = " AND ".join(condition for condition, _ in self._conditions)
         return sql or "true", [value for _, values in self._conditions for value in values]
 
