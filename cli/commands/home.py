@@ -26,7 +26,7 @@ _LANES = ["flowing-reflections", "flowing-observations", "curated-pages"]
 
 @app.command("status")
 def status(
-    canary: Annotated[bool, Option("--agent-dispatch-canary", help="Has no effect: there is no dispatcher")] = False,
+    canary: Annotated[bool, Option("--agent-dispatch-canary", help="Has no effect")] = False,
 ) -> Answer:
     """Show the store, versions and problems. Exits 0 even with problems."""
     from session.doctor import run
@@ -51,7 +51,7 @@ def doctor(
     project: Annotated[bool, Option("--project", help="The folder's project")] = False,
     fix: Annotated[bool, Option("--fix", help="Make safe repairs")] = False,
 ) -> Answer:
-    """Find out why nothing is remembered. Exits 1 if something does not work."""
+    """Check the hooks and the memory. Exits 1 if something does not work."""
     from session.doctor import FIXABLE, run
 
     result = run(client or [], project=project, fix=fix)
@@ -73,7 +73,7 @@ def project(
     name: Annotated[str | None, Argument(metavar="NEW", help="Its new name")] = None,
     yes: Annotated[bool, Option("--yes", "-y", help="Do not ask")] = False,
 ) -> Answer:
-    """List the projects, or rename or merge a project."""
+    """List projects, or rename or merge one."""
     from cli.terminal import agrees
     from memory.write import clean_name
 

@@ -38,7 +38,7 @@ def sync(
     skills_only: Annotated[bool, Option("--skills-only", help="Only the folder of JOELCLAW_SKILLS_DIR")] = False,
     prune: Annotated[bool, Option("--prune", help="Remove folders that no longer exist")] = False,
 ) -> Answer:
-    """Import folders of Markdown, or import them again."""
+    """Import folders of Markdown."""
     folders = list(dirs or ())
     if adrs_only:
         folders.append(os.path.join(notes.root(), decisions.FOLDER))

@@ -130,7 +130,7 @@ def edit(
     text: Text = None,
     add_tags: Annotated[str, Option(metavar="CSV", help="Tags to add")] = "",
     remove_tags: Annotated[str, Option(metavar="CSV", help="Tags to remove")] = "",
-    pin: Annotated[bool | None, Option("--pin/--unpin", help="Pin it: its score does not drop with age")] = None,
+    pin: Annotated[bool | None, Option("--pin/--unpin", help="Exempt it from ageing")] = None,
 ) -> Answer:
     """Change a memory's text or tags, or pin it."""
     if text is None and pin is None and not (add_tags or remove_tags):

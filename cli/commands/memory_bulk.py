@@ -228,7 +228,7 @@ def observe(
     session: Annotated[str, shared.session_option("An archived session, instead")] = "",
     command: Annotated[str, Option(metavar="CMD", help="Runs the model (default: model.command)")] = "",
 ) -> Answer:
-    """Have a model record facts worth remembering from a session."""
+    """Let a model record what a session taught."""
     from session import known_sessions, observe_job
 
     if bool(transcript) == bool(session):

@@ -101,13 +101,13 @@ Most = Annotated[int, shared.limit_option()]
 
 @app.command("how")
 def how(query: ToolQuery, limit: Most = 5, raw: shared.Raw = False) -> Answer:
-    """Show commands that were run before, this project's and those that worked first."""
+    """Show commands that ran before, this project's and working ones first."""
     return _past(past_runs.ways, "commands", " ".join(query), limit, raw=raw)
 
 
 @app.command("fix")
 def fix(query: ErrorQuery, limit: Most = 3, raw: shared.Raw = False) -> Answer:
-    """Show how such errors were handled before, and the command that then worked."""
+    """Show how such errors were handled, and what then worked."""
     return _past(past_runs.endings, "errors", " ".join(query), limit, raw=raw)
 
 

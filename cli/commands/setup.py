@@ -161,7 +161,7 @@ Everywhere = Annotated[bool, Option("--everywhere", help="All sessions")]
 
 @app.command("off")
 def off(session: OneSession = None, project: OneProject = False, everywhere: Everywhere = False) -> Answer:
-    """Turn joelclaw off: its hooks do not inject, recall, archive or save anything."""
+    """Turn joelclaw off: its hooks do nothing."""
     scope, name = _scope(session, project, everywhere)
     switched, changed = switches.turn_off(scope, name)
     result = {"scope": scope, "name": name, "off": True, "since": clock.iso(switched["since"]), "changed": changed}
