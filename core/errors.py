@@ -86,7 +86,7 @@ def wrong_value(name: str, given: object, expected: str, code: str) -> Failure:
     """A Failure for a value that is not what is `expected`, such as "text", "a number from 0 to 1" or "a, b or c"."""
     shown = repr(given)
     shown = shown if len(shown) <= 60 else shown[:57] + "...'"
-    return usage(code, f"{name} must be {expected}, not {shown}", f"set {name} to {expected}")
+    return usage(code, f"{name} must be {expected}, not {shown}", f"give {name} {expected}")
 
 
 def either(words: Iterable[str]) -> str:
