@@ -4,8 +4,6 @@
     answer   payload → event → take the session's lock, load the state → `_handle` → claim the answer → save the state
     close    store what was queued, start background jobs
 
-`Hook` is all of this. Below it are its steps: peculiarities of clients, and what an event archives.
-
 The deadline (`hook.deadline_ms`) is a second thread, `_watch`. Only the thread that claims the answer first sees to its
 printing:
 
@@ -29,7 +27,7 @@ from core import TYPE_CHECKING, background, clock, config, files, json_text, pro
 from core.errors import Failure
 from otel import log
 from session import reactions
-from session.record import STATE_KINDS, TURN_KINDS, leave_out_abandoned, record, usage_of
+from session.record import STATE_KINDS, TURN_KINDS, record, usage_of
 from session.session import Session
 from session.state import stored_id
 
@@ -37,15 +35,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    import apsw
-
     from clients.base import HookEvent, Text
-    from clients.entries import Entry
     from core.records import Event
     from session.session import ContextUsage
-
-WAITING_BYTES = 256 * 1024  # of new transcript: after a tool, less than this waits for the end of the turn
-UNSAID_BYTES = 16 * 1024  # of new transcript without a message: at a prompt, less than this waits
 
 
 class Hook:
@@ -89,7 +81,7 @@ class Hook:
             self.claim()
             return client.answer(event, [])
         with session:
-            texts = _cancel_compaction(event, session) or self._handle(event, session)
+            texts = self._handle(event, session)
             answer = client.answer(event, texts)
             session.queue_event(self._completed(session, texts))
             self.claim()
@@ -139,17 +131,28 @@ class Hook:
 
     def _handle(self, event: HookEvent, session: Session) -> list[Text]:
         """Record an event, archive the new entries, and react; returns the texts for the agent."""
+        client = clients.by_name(session.agent)
+        if event["kind"] == "before_compaction" and client.takes_summary:
+            from session import compaction
+
+            if texts := compaction.cancel(event, session):
+                return texts
         session.usage = self._usage = _usage(event, session)
-        texts = _record_missed_compaction(event, session)
+        texts = _record_missed_compaction(event, session) if client.compaction_sign == "usage" else []
         record(event, session)
         session.save_state()
-        session.entries, self._archived_bytes = _archive(event, session, self._began + 0.6 * self._seconds())
-        # Copilot CLI: no event says that a compaction is over, but a new line of its transcript does.
-        is_logged = clients.by_name(session.agent).compaction_sign == "line"
-        if is_logged and any(entry.kind == "compaction" for entry in session.entries):
+        if session.before is None:
+            session.note_project(event["cwd"])
+        file, _, _ = event["transcript"].rpartition("#")  # OpenClaw: of the database
+        if event["items"] or os.path.isfile(event["transcript"]) or os.path.isfile(file):
+            from session import transcript
+
+            until, is_short = self._began + 0.6 * self._seconds(), _client_waits(event, session)
+            session.entries, self._archived_bytes = transcript.archive(event, session, until, is_short=is_short)
+        if client.compaction_sign == "line" and any(entry.kind == "compaction" for entry in session.entries):
             record({**event, "kind": "after_compaction"}, session)
         texts += reactions.run_due(event, session)
-        return clients.by_name(session.agent).texts_to_give(event, texts, session.state.given_texts)
+        return client.texts_to_give(event, texts, session.state.given_texts)
 
     # The settings and the deadline
 
@@ -232,38 +235,26 @@ def _usage(event: HookEvent, session: Session) -> ContextUsage | None:
         usage = usage_of(event)
     if usage["percent"] is not None or not event["transcript"] or client.extension:
         return usage
-    from session import compaction
+    from session import transcript
 
-    return compaction.context_usage(event["transcript"], session.agent, model=event["model"], config=session.config)
-
-
-# Peculiarities of clients
-
-
-def _cancel_compaction(event: HookEvent, session: Session) -> list[Text]:
-    """pi may compact twice in a row: the texts that cancel the second compaction, which is not recorded."""
-    if event["kind"] != "before_compaction" or not clients.by_name(session.agent).takes_summary:
-        return []
-    from session import compaction
-
-    return compaction.cancel(event, session)
+    return transcript.context_usage(event["transcript"], session.agent, model=event["model"], config=session.config)
 
 
 def _record_missed_compaction(event: HookEvent, session: Session) -> list[Text]:
-    """Gemini CLI reports no compaction: record one if the context has shrunk; returns the texts for it.
+    """Record a compaction that no event reported, if the context has shrunk; returns the texts for it.
 
     At a prompt or a tool, the two events that were missed are recorded now. After other events no note can be given:
     they keep the old usage, so that the next prompt still sees the difference.
     """
     before, usage = session.before, session.usage
-    if before is None or usage is None or clients.by_name(session.agent).compaction_sign != "usage":
+    if before is None or usage is None:
         return []
     tokens, is_reported = usage["tokens"], usage["source"] == "usage"
     # A prompt and its answer change a context by less than 40 %.
     has_shrunk = is_reported and tokens and before.context_tokens and tokens < 0.6 * before.context_tokens
     if has_shrunk and event["kind"] in ("prompt", "tool"):
         session.usage = None  # the reported usage is that after the compaction
-        missed: HookEvent = {**event, "kind": "before_compaction", "messages": [*event["messages"]]}
+        missed: HookEvent = {**event, "kind": "before_compaction"}
         record(missed, session)
         texts = reactions.run_due(missed, session)
         record({**event, "kind": "after_compaction"}, session)
@@ -274,94 +265,8 @@ def _record_missed_compaction(event: HookEvent, session: Session) -> list[Text]:
     return []
 
 
-# What an event archives
-
-
-def _archive(event: HookEvent, session: Session, until: float) -> tuple[Sequence[Entry], int]:
-    """Archive the new messages and calls, those in the payload, else those in the transcript.
-
-    Returns them, and how many bytes of the transcript they were. Reading ends at `until` (`time.monotonic()`).
-    """
-    cwd, items = event["cwd"] or session.state.cwd, event["items"]
-    if session.before is None and not session.is_excluded(cwd) and project.repository_of(cwd):
-        from core.store import folders
-
-        session.store.write("folder", lambda db: folders.note(db, cwd), None)
-    if not (items or _must_read_transcript(event, session)):
-        return (), 0
-    otherwise: tuple[Sequence[Entry], int] = items, 0
-    return session.store.write("archive", lambda db: _ingest(db, event, session, until), otherwise)
-
-
-def _must_read_transcript(event: HookEvent, session: Session) -> bool:
-    """Whether new lines of the transcript must be read now; otherwise the store need not be opened.
-
-        event    client                             they wait until
-        tool     an event reports its compactions   there are 256 KB of them
-        prompt   any                                there are 16 KB of them, or a message among them
-        other    any                                no longer
-
-    In an excluded folder, lines that name their folder wait until the agent works elsewhere; others are passed over.
-    """
-    client, kind, path = clients.by_name(session.agent), event["kind"], event["transcript"]
-    if not (os.path.isfile(path) or os.path.isfile(path.rpartition("#")[0])):  # the latter: a database (OpenClaw)
-        return False
-    if session.is_excluded(event["cwd"]):
-        return not client.folder_mark
-    if kind == "tool" and client.compaction_sign == "event":
-        return _has_grown(path, session.state.archived_to, WAITING_BYTES)
-    if kind == "prompt":
-        return _has_grown(path, session.state.archived_to, UNSAID_BYTES, client.said_marks)
-    return True
-
-
-def _has_grown(path: str, begin: int, enough: int, marks: Sequence[bytes] = ()) -> bool:
-    """Whether a transcript has `enough` bytes after `begin`, or one of the marks among them, or was replaced."""
-    from core.store.sources import open_source
-
-    try:
-        with open_source(path) as source:
-            size = source.size() - begin
-            if not 0 <= size < enough:
-                return True
-            new = source.read(size, begin) if marks else b""
-    except Exception:  # the archive reports that
-        return True
-    return any(mark in new for mark in marks)
-
-
 def _client_waits(event: HookEvent, session: Session) -> bool:
     """Whether the client waits for this hook, because it may give it a text at such an event."""
     if event["kind"] == "before_compaction":
         return clients.by_name(session.agent).takes_summary or session.config.get_bool("compaction.notify_on_start")
     return event["kind"] not in ("turn", "end")
-
-
-def _ingest(db: apsw.Connection, event: HookEvent, session: Session, until: float) -> tuple[Sequence[Entry], int]:
-    from core.store import sessions
-    from memory.archive import Limits, Origin, ingest
-
-    client, items, path = clients.by_name(session.agent), event["items"], event["transcript"]
-    asked = event["messages"][-1:] if event["kind"] == "prompt" else ()  # earlier ones may be from when it was off
-    cwd = event["cwd"] or session.state.cwd
-    origin = Origin(session.agent, session.id, cwd, now=session.now, vectors=session.store.has_vectors)
-    if session.is_excluded(cwd):
-        ingest.pass_over(db, path, items, origin)
-        return (), 0
-    if items:
-        if ingest.ingest_entries(db, items, origin).is_rewound:
-            leave_out_abandoned(session, db, asked)
-        return items, 0
-    # An event that the client waits for reads only a piece of a long transcript; the next event goes on there.
-    limits = Limits(deadline=until, is_short=_client_waits(event, session))
-    ingested = ingest.ingest_file(db, path, origin, limits)
-    if event["kind"] in TURN_KINDS:
-        position = sessions.transcript_position(db, ingest.source_of(path))
-        session.state.archived_to = position[0] if position else 0
-    if ingested.is_rewound:
-        leave_out_abandoned(session, db, asked)
-    for side in client.side_transcripts(path) if event["kind"] in ("turn", "end") else ():
-        name = os.path.splitext(os.path.basename(side))[0]
-        of_side = Origin(session.agent, name, cwd, now=session.now, vectors=origin.vectors)
-        ingest.ingest_file(db, side, of_side, limits)
-    return ingested.entries, ingested.bytes

@@ -260,6 +260,15 @@ class Session:
 
         return self.store.read("folder", lambda db: folders.known(db, folder).project, name)  # before it was removed
 
+    def note_project(self, cwd: str) -> None:
+        """Store the project of the repository in `cwd`, so that it is known when the folder is renamed or removed."""
+        from core import project
+
+        if not self.is_excluded(cwd) and project.repository_of(cwd):
+            from core.store import folders
+
+            self.store.write("folder", lambda db: folders.note(db, cwd), None)
+
     def folder(self, cwd: str = "") -> str:
         """The agent's folder: `cwd`, else the state's folder, else the current folder; "" if that was removed."""
         return cwd or self.state.cwd or files.current_folder()

@@ -2,8 +2,8 @@
 
 A reaction is a function `react(event, session) -> Reaction`, here or in a module of its own, that runs under the
 session's lock. It may recall, change `session.state`, queue events, and return texts for the agent. If it fails, its
-changes of the state are dropped, so that a text stays due. To add a reaction, write it, add it to `_FUNCTIONS`, and
-yield its name in `due`.
+changes of the state are dropped, so that a text stays due. To add a reaction, write it, and add it to `_FUNCTIONS` and
+to `due`.
 """
 
 from __future__ import annotations
@@ -18,15 +18,14 @@ from session.record import IDLE_RUN, record, usage_of
 from session.session import Session, fault_boundary
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
     import apsw
 
-    from clients.base import HookEvent, Kind, Text
+    from clients.base import HookEvent, Text
     from core.config import Config
     from session.observe_job import Trigger
-    from session.state import SessionState
 
 ALREADY = "already-injected"
 FAILED = "failed"
@@ -72,54 +71,29 @@ def run_due(event: HookEvent, session: Session) -> list[Text]:
     return [text for name in due(event, session) for text in run(name, event, session).texts]
 
 
-def due(event: HookEvent, session: Session) -> Iterator[str]:
-    """The names of the reactions that may have something to do, in order. Each runs before the next is yielded."""
-    kind, state = event["kind"], session.state
-    if session.entries and state.pending_feedback:
-        yield "feedback"
-    if kind == "summary":
-        yield "summary"
-    if _needs_note(event, state):
-        yield "recovery"
-    if kind == "start":
-        yield "startup"
-    if kind in ("prompt", "tool"):
-        if event["files"]:
-            yield "project"
-        if _may_refresh(event, session):
-            yield "refresh"
-    if kind == "failure" and event["error"]:
-        yield "failure"
-    plan = session.plan
-    if plan is not None and (plan.must_recall or plan.must_write or plan.entered or kind == "before_compaction"):
-        yield "task"
-    yield from _due_at_end(kind, event["source"], session.config)
-
-
-def _due_at_end(kind: Kind, source: str, config: Config) -> Iterator[str]:
-    """The reactions to the end of a turn, of a context, or of a session."""
-    if kind == "before_compaction":
-        yield "daily_log"
-    if kind in ("before_compaction", "before_branch"):
-        yield "compaction"
-    if kind == "turn" and source != "background" and config.get_int("compaction.idle_trigger_minutes"):
-        yield "idle"
-    if kind in ("before_compaction", "end") and config.get_str("model.command"):
-        yield "observe"
-
-
-def _needs_note(event: HookEvent, state: SessionState) -> bool:
-    """Whether the context was compacted, or this process goes on with a compacted session (Qwen Code: `compact`)."""
-    kind = event["kind"]
-    is_owed = state.note_owed and kind in ANSWERED_KINDS
-    return is_owed or kind == "after_compaction" or (kind == "start" and event["source"] == "compact")
-
-
-def _may_refresh(event: HookEvent, session: Session) -> bool:
-    """Whether there is a new prompt, or the context may have become half full: a cheap check before the import."""
+def due(event: HookEvent, session: Session) -> list[str]:
+    """The names of the reactions that may have something to do, in order."""
+    kind, state, config, plan = event["kind"], session.state, session.config, session.plan
     percent = session.usage["percent"] if session.usage is not None else None
-    is_prompt = event["kind"] == "prompt" and bool(event["messages"])
-    return is_prompt or (percent is not None and percent >= HALF_FULL_PERCENT)
+    is_half_full = percent is not None and percent >= HALF_FULL_PERCENT
+    is_foreground_turn = kind == "turn" and event["source"] != "background"
+    # A client may go on with a compacted session in another process (Qwen Code: `compact`).
+    is_compacted = kind == "after_compaction" or (kind == "start" and event["source"] == "compact")
+    is_due = {
+        "feedback": session.entries and state.pending_feedback,
+        "summary": kind == "summary",
+        "recovery": is_compacted or (state.note_owed and kind in ANSWERED_KINDS),
+        "startup": kind == "start",
+        "project": kind in ("prompt", "tool") and event["files"],
+        "refresh": (kind == "prompt" and event["messages"]) or (kind in ("prompt", "tool") and is_half_full),
+        "failure": kind == "failure" and event["error"],
+        "task": plan and (plan.must_recall or plan.must_write or plan.entered or kind == "before_compaction"),
+        "daily_log": kind == "before_compaction",
+        "compaction": kind in ("before_compaction", "before_branch"),
+        "idle": is_foreground_turn and config.get_int("compaction.idle_trigger_minutes"),
+        "observe": kind in ("before_compaction", "end") and config.get_str("model.command"),
+    }
+    return [name for name, value in is_due.items() if value]
 
 
 def run(name: str, event: HookEvent, session: Session, **options: Any) -> Reaction:

@@ -121,7 +121,7 @@ def _compose(event: HookEvent, session: Session) -> Note:
         kept = ""  # what the client left in the context word for word, if its session file says so
         if event["transcript"]:
             with fault_boundary(store, "kept"):
-                from session.compaction import kept_text
+                from session.transcript import kept_text
 
                 kept = kept_text(event["transcript"], session.agent)[-200_000:]
         return work_note(db, session, kept=kept, more_queries=requests)

@@ -12,7 +12,7 @@ from conftest import ROOT
 
 from core.config import Config
 from core.store import sources
-from session.compaction import context_usage
+from session.transcript import context_usage
 
 if TYPE_CHECKING:
     from session.session import ContextUsage
