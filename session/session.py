@@ -16,7 +16,6 @@ import time
 
 from core import TYPE_CHECKING, clock, files
 from core.errors import Failure
-from core.redaction import redact
 from otel import log
 from session import state as states
 from session.state import SessionState
@@ -182,22 +181,6 @@ class Session:
             name, source=role, component=component, level=level, metadata=about, duration_ms=about.get("duration_ms"),
             session=self.id, role=role, now=self.now, success=not error, error=error,
         )  # fmt: skip
-
-    def injected_event(
-        self, name: str, about: Mapping[str, Any], kind: str, text: str, *, component: str = ""
-    ) -> Event:
-        """The event of a text for the agent. The text is stored with it, unless the session's folder is excluded.
-
-        The text is redacted again, because two redacted texts may form a secret when joined.
-        """
-        is_excluded = self.is_excluded(self.state.cwd)
-        if is_excluded:
-            about = {key: value for key, value in about.items() if key != "query"}  # the user's words
-        event = self.event(name, about, component=component)
-        if not is_excluded:
-            event["injected"] = {"kind": kind, "text": redact(text)[0]}
-        event["recalled"] = about["memoryIds"]
-        return event
 
     def store_events(self) -> None:
         """Move the events that wait in the spool to the store."""

@@ -12,6 +12,7 @@ import time
 
 from core import TYPE_CHECKING, clock, words
 from core.quoting import DELIMITER, clip, cost, enclose, one_line
+from core.redaction import redact
 from memory.gate import is_noise, is_own
 from recall.hit import written
 from session.reactions import Reaction
@@ -61,13 +62,25 @@ def give(
     if memories:
         state.injected_memories = [*state.injected_memories, *identifiers]
         await_use(state, memories, query)
-    about = {
-        **about, "memoryIds": identifiers, "contentChars": len(content), "estimatedTokens": cost(content),
-        "duration_ms": round((time.monotonic() - session.reaction_began) * 1000, 2),
-    }  # fmt: skip
     name = _EVENTS.get(kind) or state.compaction_event("compaction.inject")
+    return hand_over(session, name, kind, content, about={**about, "memoryIds": identifiers})
+
+
+def hand_over(session: Session, name: str, kind: str, content: str, *, about: Mapping[str, Any]) -> Reaction:
+    """The reaction with a text; queues its event, with the text unless the session's folder is excluded.
+
+    The text is redacted again, because two redacted texts may form a secret when joined.
+    """
+    took_ms = round((time.monotonic() - session.reaction_began) * 1000, 2)
+    about = {**about, "contentChars": len(content), "estimatedTokens": cost(content), "duration_ms": took_ms}
+    is_excluded = session.is_excluded(session.state.cwd)
+    shown = {key: value for key, value in about.items() if not (is_excluded and key == "query")}  # the user's words
     component = MEMORY_ENFORCER if kind in ("memory-recall", "system-knowledge") else ""
-    session.queue_event(session.injected_event(name, about, kind, content, component=component))
+    event = session.event(name, shown, component=component)
+    if not is_excluded:
+        event["injected"] = {"kind": kind, "text": redact(content)[0]}
+    event["recalled"] = about["memoryIds"]
+    session.queue_event(event)
     return Reaction("injected", texts=[{"customType": kind, "content": content}], about=about)
 
 

@@ -94,14 +94,11 @@ def _last_note(session: Session) -> Reaction:
     state, note = session.state, session.state.signpost
     if note is None:
         return Reaction(NO_RESULTS)
-    kind, content = _kind(state), note["text"]
-    about = {
-        **state.compaction_metadata, "memoryIds": note["memoryIds"], "contentChars": len(content),
-        "estimatedTokens": cost(content), "duration_ms": 0,
-    }  # fmt: skip
+    from session.reactions.injection import hand_over
+
     name = state.compaction_event("compaction.inject.repeated")
-    session.queue_event(session.injected_event(name, about, kind, content))
-    return Reaction("injected", texts=[{"customType": kind, "content": content}], about=about)
+    about = {**state.compaction_metadata, "memoryIds": note["memoryIds"]}
+    return hand_over(session, name, _kind(state), note["text"], about=about)
 
 
 def _kind(state: SessionState) -> str:
