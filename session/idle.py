@@ -1,7 +1,7 @@
 """Idle compaction (OpenClaw's idle trigger): the timers of sessions, and `idle run`, which compacts those that are due.
 
 The end of a turn sets a timer if the context is full enough, and the next prompt removes it. Timers are kept in the
-state of their sessions. Hot path: `set_timer` and `ratio`.
+state of their sessions. Hot path: `react`.
 """
 
 from __future__ import annotations
@@ -15,12 +15,14 @@ from core.errors import Failure
 from core.redaction import redact
 from core.words import clean
 from session import state as states
+from session.reactions import Reaction
 from session.record import IDLE_RUN
 from session.session import COMPONENT, Session
 
 if TYPE_CHECKING:
     from typing import Any, Literal
 
+    from clients.base import HookEvent
     from core.command import Ended
     from core.config import Config
     from session.state import IdleTimer, SessionState
@@ -30,6 +32,15 @@ if TYPE_CHECKING:
     Status = Literal["none", "waiting", "due", "turn-running", "in-progress"]
 
 COMPACTION_SECONDS = 600  # longest run of the client: it asks a model for a summary of a long session
+
+
+def react(event: HookEvent, session: Session) -> Reaction:
+    """Set the timer at the end of a turn, unless the turn belongs to the compaction command itself."""
+    if not os.environ.get(IDLE_RUN):
+        usage = session.usage
+        used = ratio(usage["percent"], usage["tokens"], usage["window"]) if usage is not None else None
+        set_timer(session.state, used, session.config, cwd=event["cwd"], transcript=event["transcript"])
+    return Reaction()
 
 
 def schedule(

@@ -2,7 +2,7 @@
 
 A hook that sees a compaction or the end of a session leaves a file in `sessions/.work/observe-waiting/` and starts a
 background job, unless one runs. The job takes the session that has waited longest, and starts the next job when it is
-done. So each session is observed once after its last event, and one at a time. Hot path: `is_on`, `enqueue`.
+done. So each session is observed once after its last event, and one at a time. Hot path: `react`.
 """
 
 from __future__ import annotations
@@ -10,8 +10,10 @@ from __future__ import annotations
 import os
 import time
 
+import clients
 from core import TYPE_CHECKING, background, clock, files
 from core.errors import Failure
+from session.reactions import Reaction
 from session.state import stored_id, work_folder
 
 if TYPE_CHECKING:
@@ -19,8 +21,10 @@ if TYPE_CHECKING:
 
     import apsw
 
+    from clients.base import HookEvent
     from core.command import Model
     from core.config import Config
+    from session.session import Session
 
     Trigger = Literal["compaction", "session-end", "command"]
     """Why a session is observed; `command`: the user asked for it."""
@@ -38,13 +42,17 @@ def session_name(session: str) -> str:
     return " ".join(stored_id(session).split())
 
 
-def enqueue(session: str, trigger: Trigger, *, agent: str, transcript: str) -> None:
-    """Let a session be observed in the background. Call it only if `is_on`."""
-    name = session_name(session)
-    lines = (name, trigger, agent, os.path.abspath(transcript) if transcript else "")
-    path = os.path.join(_waiting_folder(), files.safe_name(name))
-    files.write_whole(path, "\n".join(lines).encode("utf-8", "replace"))
-    _start_job()
+def react(event: HookEvent, session: Session) -> Reaction:
+    """Let a session be observed in the background."""
+    if is_on(session.config):
+        name = session_name(session.id)
+        path = event["transcript"] if clients.by_name(session.agent).session_file else ""
+        trigger: Trigger = "session-end" if event["kind"] == "end" else "compaction"
+        lines = (name, trigger, session.agent, os.path.abspath(path) if path else "")
+        waiting = os.path.join(_waiting_folder(), files.safe_name(name))
+        files.write_whole(waiting, "\n".join(lines).encode("utf-8", "replace"))
+        _start_job()
+    return Reaction()
 
 
 def observe(config: Config, model: Model, session: str, transcript: str) -> dict[str, Any]:

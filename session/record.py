@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 
-from core import TYPE_CHECKING
+from core import TYPE_CHECKING, files
 from core.quoting import clip, clip_path, one_line
 from core.redaction import redact
 from core.words import clean, fingerprint
@@ -83,7 +83,7 @@ def _record_turn(event: HookEvent, session: Session) -> None:
     messages = event["messages"]
     if session.is_excluded(event["cwd"]):
         messages = []
-    elif session.has_switches:
+    elif files.has_switches():
         messages = messages[-1:]  # the earlier ones may have been typed while it was off, or in an excluded folder
     if kind == "prompt" and event["messages"] and event["messages"][-1].strip():
         state.last_message_at = now

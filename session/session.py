@@ -202,11 +202,6 @@ class Session:
         names = [self.id, parent] if parent else [self.id]
         return any(switches.current_off_period(known, name, folder) is not None for name in names)
 
-    @property
-    def has_switches(self) -> bool:
-        """Whether the user has switched anything off, or excluded a folder."""
-        return self._known_switches() is not None
-
     def is_excluded(self, cwd: str = "") -> bool:
         """Whether nothing of it may be kept: it was forgotten, or its folder (`cwd`, else the state's) is excluded."""
         if states.is_hidden(self.id):

@@ -16,11 +16,14 @@ from clients import content
 from clients.base import NOTICE
 from core import TYPE_CHECKING
 from core.store.sources import open_source
+from session.reactions import Reaction
 from session.record import IDLE_RUN
 from session.transcript import MAX_BYTES, lines_backward
 
 if TYPE_CHECKING:
     from typing import Any
+
+    import apsw
 
     from clients.base import HookEvent, Text
     from core.config import Config
@@ -61,30 +64,45 @@ def is_just_compacted(event: HookEvent, agent: str) -> bool:
     return False
 
 
-def offer_summary(event: HookEvent, session: Session) -> list[Text]:
-    """How long (ms) the extension may wait for a summary of ours; [] if the client has to write the summary itself."""
-    config = session.config
-    if config.get_str("compaction.summary") != "joelclaw" or not clients.by_name(session.agent).takes_summary:
-        return []
+def react(event: HookEvent, session: Session) -> Reaction:
+    """Offer the client a summary of ours, and announce a compaction unless `idle run` started it."""
+    client, config = clients.by_name(session.agent), session.config
+    texts: list[Text] = []
     has_model = bool(config.get_str("model.command").strip())
-    if event["instructions"].strip() and not has_model:
-        return []
-    from clients.extension import SUMMARY
+    is_able = has_model or not event["instructions"].strip()
+    if config.get_str("compaction.summary") == "joelclaw" and client.takes_summary and is_able:
+        from clients.extension import SUMMARY
 
-    extract_ms = 30_000  # for a summary that quotes; a model is asked twice if a turn is split
-    model_ms = config.get_int("model.timeout_seconds") * 1000 * 2 if has_model else 0
-    return [{"customType": SUMMARY, "content": str(extract_ms + model_ms)}]
+        extract_ms = 30_000  # for a summary that quotes; a model is asked twice if a turn is split
+        model_ms = config.get_int("model.timeout_seconds") * 1000 * 2 if has_model else 0
+        texts.append({"customType": SUMMARY, "content": str(extract_ms + model_ms)})
+    is_silent = event["kind"] != "before_compaction" or os.environ.get(IDLE_RUN)
+    if config.get_bool("compaction.notify_on_start") and not is_silent:
+        if not client.shows_notices:
+            start_notify_command(config)
+        elif text := notice_text(config):
+            texts.append({"customType": NOTICE, "content": text})
+    return Reaction(texts=texts)
 
 
-def announce(agent: str, config: Config) -> list[Text]:
-    """Announce a compaction, unless `idle run` started it. Returns the notice if the client shows it."""
-    if not config.get_bool("compaction.notify_on_start") or os.environ.get(IDLE_RUN):
-        return []
-    if clients.by_name(agent).shows_notices:
-        text = notice_text(config)
-        return [{"customType": NOTICE, "content": text}] if text else []
-    start_notify_command(config)
-    return []
+def store_summary(event: HookEvent, session: Session) -> Reaction:
+    """Store the summary that the client puts in place of the messages before a compaction that is under way."""
+    if session.is_excluded(event["cwd"]) or session.may_quote_excluded(event["transcript"]):
+        return Reaction()
+
+    def write(db: apsw.Connection) -> None:
+        from core.store import sessions, sqlite
+        from memory.archive.texts import start
+
+        text = start(event["summary"], sessions.SUMMARY_CHARS)
+        with sqlite.transaction(db):
+            if not sessions.is_forgotten(db, session.id):
+                archived = sessions.by_id(db, session.id)
+                calls = archived["calls"] if archived else 0
+                sessions.save_compaction(db, session.id, calls, session.now, text)
+
+    session.store.write("summary", write, None)
+    return Reaction()
 
 
 def notice_text(config: Config) -> str:

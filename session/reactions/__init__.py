@@ -1,31 +1,25 @@
 """What an event sets off, once it is recorded. Hot path.
 
-A reaction is a function `react(event, session) -> Reaction`, here or in a module of its own, that runs under the
-session's lock. It may recall, change `session.state`, queue events, and return texts for the agent. If it fails, its
-changes of the state are dropped, so that a text stays due. To add a reaction, write it, and add it to `_FUNCTIONS` and
-to `due`.
+A reaction is a function `react(event, session) -> Reaction` that runs under the session's lock. It may recall, change
+`session.state`, queue events, and return texts for the agent. If it fails, its changes of the state are dropped, so
+that a text stays due. To add a reaction, write it, and add it to `_FUNCTIONS` and to `due`.
 """
 
 from __future__ import annotations
 
-import os
 import time
 
-import clients
 from clients.base import ANSWERED_KINDS
 from core import TYPE_CHECKING
-from session.record import IDLE_RUN, record, usage_of
+from session.record import record, usage_of
 from session.session import Session, fault_boundary
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
 
-    import apsw
-
     from clients.base import HookEvent, Text
     from core.config import Config
-    from session.observe_job import Trigger
 
 ALREADY = "already-injected"
 FAILED = "failed"
@@ -37,17 +31,17 @@ HALF_FULL_PERCENT = 50
 """The context usage that brings a refresh, once for each compaction."""
 
 _FUNCTIONS = {  # module and function of each reaction
-    "compaction": ("reactions", "announce_compaction"),
+    "compaction": ("compaction", "react"),
     "daily_log": ("reactions.daily_log", "react"),
-    "failure": ("reactions", "give_known_fix"),
-    "feedback": ("reactions", "judge_memories"),
-    "idle": ("reactions", "set_idle_timer"),
-    "observe": ("reactions", "observe"),
+    "failure": ("reactions.memories", "at_failure"),
+    "feedback": ("reactions.injection", "judge_memories"),
+    "idle": ("idle", "react"),
+    "observe": ("observe_job", "react"),
     "project": ("reactions.memories", "at_edit"),
     "recovery": ("reactions.recovery", "react"),
     "refresh": ("reactions.refresh", "react"),
     "startup": ("reactions.memories", "at_start"),
-    "summary": ("reactions", "store_summary"),
+    "summary": ("compaction", "store_summary"),
     "task": ("reactions.task", "react"),
 }
 
@@ -131,83 +125,3 @@ def inject(name: str, event: HookEvent, config: Config, *, role: str, **options:
     if session.must_store_events:
         session.store_events()
     return reaction, session
-
-
-def judge_memories(event: HookEvent, session: Session) -> Reaction:
-    """Judge by the new entries whether the agent used the memories that it was given, and move their priorities."""
-    from session.reactions.injection import judge, move_priorities
-
-    pending, is_turn_over = session.state.pending_feedback, event["kind"] != "tool"
-    session.state.pending_feedback, verdicts = judge(pending, session.entries, turn_ended=is_turn_over)
-    if verdicts:
-        session.queue_write("feedback", lambda db: move_priorities(db, verdicts, session))
-    return Reaction()
-
-
-def store_summary(event: HookEvent, session: Session) -> Reaction:
-    """Store the summary that the client puts in place of the messages before a compaction that is under way."""
-    if session.is_excluded(event["cwd"]) or session.may_quote_excluded(event["transcript"]):
-        return Reaction()
-
-    def write(db: apsw.Connection) -> None:
-        from core.store import sessions, sqlite
-        from memory.archive.texts import start
-
-        text = start(event["summary"], sessions.SUMMARY_CHARS)
-        with sqlite.transaction(db):
-            if not sessions.is_forgotten(db, session.id):
-                archived = sessions.by_id(db, session.id)
-                calls = archived["calls"] if archived else 0
-                sessions.save_compaction(db, session.id, calls, session.now, text)
-
-    session.store.write("summary", write, None)
-    return Reaction()
-
-
-def announce_compaction(event: HookEvent, session: Session) -> Reaction:
-    """Offer the client a summary of ours, and announce that a compaction begins."""
-    from session import compaction
-
-    notice = compaction.announce(session.agent, session.config) if event["kind"] == "before_compaction" else []
-    return Reaction(texts=[*compaction.offer_summary(event, session), *notice])
-
-
-def set_idle_timer(event: HookEvent, session: Session) -> Reaction:
-    """Set the timer of idle compaction, unless the turn belongs to the compaction command itself."""
-    if os.environ.get(IDLE_RUN):
-        return Reaction()
-    from session import idle
-
-    usage, state = session.usage, session.state
-    used = idle.ratio(usage["percent"], usage["tokens"], usage["window"]) if usage is not None else None
-    idle.set_timer(state, used, session.config, cwd=event["cwd"], transcript=event["transcript"])
-    return Reaction()
-
-
-def observe(event: HookEvent, session: Session) -> Reaction:
-    """Let a model note observations in the background."""
-    from session import observe_job
-
-    if observe_job.is_on(session.config):
-        trigger: Trigger = "session-end" if event["kind"] == "end" else "compaction"
-        path = event["transcript"] if clients.by_name(session.agent).session_file else ""
-        observe_job.enqueue(session.id, trigger, agent=session.agent, transcript=path)
-    return Reaction()
-
-
-def give_known_fix(event: HookEvent, session: Session) -> Reaction:
-    """What got an earlier session out of the very same error; once for each error."""
-    from core import words
-    from core.quoting import enclose
-    from session import past_runs
-    from session.reactions.injection import give
-
-    error, state, project = event["error"], session.state, session.project(event["cwd"])
-    scope = f"error {words.fingerprint(error)[:12]}"
-    if scope in state.injected_scopes:
-        return Reaction(ALREADY)
-    lines = session.store.read("fix", lambda db: past_runs.way_out(db, error, project, without=session.id), None)
-    if not lines:
-        return Reaction(NO_RESULTS)
-    state.injected_scopes = [*state.injected_scopes, scope]
-    return give(session, "known-fix", enclose("known-fix", lines), about={})

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     import apsw
 
+    from clients.base import HookEvent
     from clients.entries import Entry
     from core.records import Hit
     from session.session import Session
@@ -46,6 +47,15 @@ _EVENTS = {
     "known-fix": "error.fix.injected",
 }
 """The event of each kind of text; any other is a recovery note."""
+
+
+def judge_memories(event: HookEvent, session: Session) -> Reaction:
+    """Judge by the new entries whether the agent used the memories that it was given, and move their priorities."""
+    pending, is_turn_over = session.state.pending_feedback, event["kind"] != "tool"
+    session.state.pending_feedback, verdicts = judge(pending, session.entries, turn_ended=is_turn_over)
+    if verdicts:
+        session.queue_write("feedback", lambda db: move_priorities(db, verdicts, session))
+    return Reaction()
 
 
 def give(

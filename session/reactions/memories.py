@@ -1,5 +1,5 @@
 """Memories for a session that starts, once, and for a file that an agent begins to edit, once for each file or scope
-(ADR-0204, changes 1 and 4). Hot path.
+(ADR-0204, changes 1 and 4); and for an error, what got an earlier session out of it. Hot path.
 
 At a start, the memories are those with a word of `inject.query`, then the newest ones; pinned ones come first.
 What the project's last sessions left comes before them, and each matching file of knowledge is a line after them. At an
@@ -189,6 +189,22 @@ def at_edit(event: HookEvent, session: Session) -> Reaction:
             if reaction.texts or reaction.reason == FAILED:
                 return reaction
     return Reaction(reason, about=about)
+
+
+def at_failure(event: HookEvent, session: Session) -> Reaction:
+    """What got an earlier session out of the very same error; once for each error."""
+    from session import past_runs
+    from session.reactions.injection import give
+
+    error, state, project = event["error"], session.state, session.project(event["cwd"])
+    scope = f"error {words.fingerprint(error)[:12]}"
+    if scope in state.injected_scopes:
+        return Reaction(ALREADY)
+    lines = session.store.read("fix", lambda db: past_runs.way_out(db, error, project, without=session.id), None)
+    if not lines:
+        return Reaction(NO_RESULTS)
+    state.injected_scopes = [*state.injected_scopes, scope]
+    return give(session, "known-fix", enclose("known-fix", lines), about={})
 
 
 def _folders(scope: Scope) -> list[Scope]:

@@ -12,8 +12,7 @@ from conftest import at_ms as at
 
 from core import config
 from session.hook import Hook
-from session.reactions import refresh
-from session.session import Session
+from session.reactions import injection, refresh
 
 MEMORY = "The buoyline importer decodes a whole day at once; read it in batches of 1,500 rows instead"
 TASK = "Fix the memory use of the buoyline importer"
@@ -66,7 +65,7 @@ def test_a_prompt_after_a_while_brings_a_refresh(run: Run, home: Path) -> None:
 
 
 @pytest.mark.usefixtures("under_way")
-@pytest.mark.parametrize("step", [(refresh, "trigger_of"), (Session, "injected_event")], ids=["trigger", "event"])
+@pytest.mark.parametrize("step", [(refresh, "trigger_of"), (injection, "hand_over")], ids=["trigger", "event"])
 def test_a_refresh_that_fails_is_still_due(home: Path, monkeypatch: pytest.MonkeyPatch, step: tuple[Any, str]) -> None:
     def broken(*_: object, **__: object) -> str:
         raise RuntimeError("no refresh today")
