@@ -25,6 +25,7 @@ from clients.base import Client
 from core import VERSION, clock, config, files, switches
 from core.command import find_program
 from core.errors import Failure, explained
+from core.project import is_below
 from core.quoting import counted
 from core.store import cluster, cluster_sync, folders, sqlite, store_file
 from memory.archive import transcript_files
@@ -309,11 +310,11 @@ def check_switches(examination: Examination) -> Iterator[Finding]:
             what = "everything" if period["scope"] == "everywhere" else f"the project {period['name']}"
             message = f"{what} is switched off since {clock.iso(period['since'])}: hooks run and do nothing"
             yield warning("SWITCHED_OFF", "switches", message, f"joelclaw on --{period['scope']}")
-    if switches.is_excluded(known, folder):
-        excluded = next(path for path in known["excluded"] if os.path.realpath(folder).startswith(path))
-        message = f"{excluded} is excluded: sessions in this folder are never archived"
-        fix = f"joelclaw exclude --remove {shlex.quote(excluded)}"
-        yield warning("FOLDER_EXCLUDED", "switches", message, fix)
+    for excluded in known["excluded"]:
+        if is_below(os.path.realpath(folder), excluded):
+            message = f"{excluded} is excluded: sessions in this folder are never archived"
+            fix = f"joelclaw exclude --remove {shlex.quote(excluded)}"
+            yield warning("FOLDER_EXCLUDED", "switches", message, fix)
 
 
 def check_model(examination: Examination) -> Iterator[Finding]:

@@ -147,7 +147,13 @@ def test_switched_off(user: User) -> None:
     user.call("on", "--project")
     user.call("exclude", ".")
     assert user.codes()["switches"] == ["FOLDER_EXCLUDED"]
+    sibling = user.project.with_name(user.project.name[:-1])  # the name of the project begins like it
+    sibling.mkdir()
+    user.call("exclude", str(sibling))
+    (finding,) = [finding for finding in user.doctor()["findings"] if finding["code"] == "FOLDER_EXCLUDED"]
+    assert finding["fix"] == f"joelclaw exclude --remove {user.project}"
     user.call("exclude", "--remove", ".")
+    assert "switches" not in user.codes()
 
 
 def test_a_file_in_the_place_of_the_home(user: User) -> None:
