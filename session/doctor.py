@@ -244,20 +244,19 @@ def check_vectors(examination: Examination) -> Iterator[Finding]:
 def check_home(examination: Examination) -> Iterator[Finding]:
     """Whether the home can be written and its disk has room, the modes of its files, leftovers, and a full spool."""
     home = files.home()
-    paths = [os.path.join(home, name) for name in ("", files.STORE, "sessions", "cache", "spool")]
     if fault := files.home_fault():
         yield error("HOME_READ_ONLY", "home", f"{home}: {fault}", "set JOELCLAW_HOME to your own folder")
-    elif path := next((path for path in paths if os.path.exists(path) and not os.access(path, os.W_OK)), ""):
+        return
+    paths = [os.path.join(home, name) for name in ("", files.STORE, "sessions", "cache", "spool")]
+    if path := next((path for path in paths if os.path.exists(path) and not os.access(path, os.W_OK)), ""):
         fix = f"chmod -R u+rwX {shlex.quote(home)}, as its owner; or set JOELCLAW_HOME to your own folder"
         yield error("HOME_READ_ONLY", "home", f"{path} cannot be written: nothing new is stored", fix)
     elif os.path.isdir(home) and shutil.disk_usage(home).free < 100_000:  # a turn may take more
         yield _finding("store", explained("STORE_FULL", home))
-    readable = [] if fault else files.open_entries(home)
-    leftovers = [] if fault else files.leftovers(home)
-    damaged = [] if fault else [path for path in files.entries(home) if files.SET_ASIDE in os.path.basename(path)]
+    damaged = [path for path in files.entries(home) if files.SET_ASIDE in os.path.basename(path)]
     for severity, code, paths, text, fix in (
-        (warning, "MODES_OPEN", readable, "others can read {}", "joelclaw doctor --fix"),
-        (note, "STALE_FILES", leftovers, "killed processes left {}", "joelclaw doctor --fix"),
+        (warning, "MODES_OPEN", files.open_entries(home), "others can read {}", "joelclaw doctor --fix"),
+        (note, "STALE_FILES", files.leftovers(home), "killed processes left {}", "joelclaw doctor --fix"),
         (note, "FILES_SET_ASIDE", damaged, "{} could not be read and were set aside", "look at them, then delete them"),
     ):
         if paths:

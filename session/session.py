@@ -94,9 +94,8 @@ class Session:
         """Store the events at the end of this call: a recall looks them up to find its session."""
         self.reaction_began = time.monotonic()
         """When the reaction that runs now began."""
-        self._wait_s = wait_s
-        self._creates_state = creates_state
-        self._lock: states.state_lock | None = None
+        is_stored = creates_state or states.has_state(session_id)
+        self._lock = states.state_lock(session_id, wait_s) if is_stored else None
         self._saved: SessionState | None = None
         """The state as the file has it, None if there is no file."""
         self._events: list[Event] = []
@@ -104,8 +103,7 @@ class Session:
         self._switches: Switches | None = None
 
     def __enter__(self) -> Session:
-        if self._creates_state or states.has_state(self.id):
-            self._lock = states.state_lock(self.id, self._wait_s)
+        if self._lock is not None:
             self._lock.__enter__()
             try:
                 state, self.set_aside = states.load_state(self.id)

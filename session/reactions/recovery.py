@@ -158,7 +158,7 @@ def talk_note(
     return Note()
 
 
-def work_note(db: apsw.Connection, call: Session, *, kept: str, more_queries: Sequence[str]) -> Note | None:
+def work_note(db: apsw.Connection, session: Session, *, kept: str, more_queries: Sequence[str]) -> Note | None:
     """The note of a session within `inject.max_tokens` estimated tokens; None if the session did too little.
 
     If the client's summary has all that we know, only queries are left: what was said and done is still archived.
@@ -167,24 +167,24 @@ def work_note(db: apsw.Connection, call: Session, *, kept: str, more_queries: Se
         kept: what the client left in the context besides its summary.
         more_queries: the session's requests as queries, if the files need fewer than two.
     """
-    history = History(db, call.id)
-    session = history.session()
-    if session is None or not session["calls"]:
+    history = History(db, session.id)
+    archived = history.session()
+    if archived is None or not archived["calls"]:
         return None
     compactions = history.compactions()
     summary = f"{compactions[-1]['summary'] if compactions else ''}\n{kept}"
     calls = history.calls()
     every = history.places()
-    checkout = session.get("worktree", "")
-    places = _ranked_places(history.names(), every, session["calls"], names_in(summary)[0], checkout)
+    checkout = archived.get("worktree", "")
+    places = _ranked_places(history.names(), every, archived["calls"], names_in(summary)[0], checkout)
     shown_as = _short_names(sorted({place["file"] for place in every} | history.paths()))
-    if (calls[-1]["at"] or 0) < (call.state.last_message_at or 0):
+    if (calls[-1]["at"] or 0) < (session.state.last_message_at or 0):
         # The client compacted at a prompt, which is still in the context.
-        asked = task_query(call.state.messages[-1:])
+        asked = task_query(session.state.messages[-1:])
         more_queries = [query for query in more_queries if query != asked] or more_queries
-    max_tokens = call.config.get_int("inject.max_tokens")
-    work = _work_lines(history, session, calls, summary, shown_as, room=round(max_tokens * 4 * 0.42))
-    folder = checkout or session["folder"]
+    max_tokens = session.config.get_int("inject.max_tokens")
+    work = _work_lines(history, archived, calls, summary, shown_as, room=round(max_tokens * 4 * 0.42))
+    folder = checkout or archived["folder"]
     files = list(dict.fromkeys(place["file"] for place in places))[:12]
     if os.path.isdir(folder):
         files = [file for file in files if os.path.lexists(os.path.join(folder, file))]
@@ -193,7 +193,7 @@ def work_note(db: apsw.Connection, call: Session, *, kept: str, more_queries: Se
     ]
 
     def framed(lines: Sequence[str], queries: Sequence[str]) -> str:
-        agent = call.agent or call.state.agent
+        agent = session.agent or session.state.agent
         commands = [f"`{own_command.recall(query, agent)}`" for query in queries if as_code(query)]
         return enclose(SOURCE, [HEADING, *lines, *(["**More:** " + ", ".join(commands)] if commands else [])])
 
@@ -205,7 +205,7 @@ def work_note(db: apsw.Connection, call: Session, *, kept: str, more_queries: Se
     for size in (room, room // 2, 0):  # it is in half of the room if its letters are not ASCII
         where = _place_lines(current, shown_as, max(size, 0))
         left = size - sum(len(line) + 1 for line in where)
-        remembered, memories = _memory_lines(call.state.recalled_memories, left)
+        remembered, memories = _memory_lines(session.state.recalled_memories, left)
         body = [*work, *(["**Where:**", *where] if where else []), *remembered]
         content = framed(body, queries)
         if cost(content) <= max_tokens:
