@@ -143,12 +143,13 @@ class Hook:
         session.save_state()
         if session.before is None:
             session.note_project(event["cwd"])
-        file, _, _ = event["transcript"].rpartition("#")  # OpenClaw: of the database
-        if event["items"] or os.path.isfile(event["transcript"]) or os.path.isfile(file):
+        path = event["transcript"]  # of OpenClaw: that of the database, `#`, and the session
+        if event["items"] or os.path.isfile(path) or os.path.isfile(path.rpartition("#")[0]):
             from session import transcript
 
             until, is_short = self._began + 0.6 * self._seconds(), _client_waits(event, session)
             session.entries, self._archived_bytes = transcript.archive(event, session, until, is_short=is_short)
+        # Copilot CLI: no event says that a compaction is over, but a new line of its transcript does.
         if client.compaction_sign == "line" and any(entry.kind == "compaction" for entry in session.entries):
             record({**event, "kind": "after_compaction"}, session)
         texts += reactions.run_due(event, session)
@@ -241,7 +242,7 @@ def _usage(event: HookEvent, session: Session) -> ContextUsage | None:
 
 
 def _record_missed_compaction(event: HookEvent, session: Session) -> list[Text]:
-    """Record a compaction that no event reported, if the context has shrunk; returns the texts for it.
+    """Gemini CLI reports no compaction: record one if the context has shrunk; returns the texts for it.
 
     At a prompt or a tool, the two events that were missed are recorded now. After other events no note can be given:
     they keep the old usage, so that the next prompt still sees the difference.

@@ -37,24 +37,6 @@ JOINT = " | "
 """Between the messages of a task."""
 
 
-def own_event(kind: Kind, **fields: Any) -> HookEvent:
-    """An event for a command that takes the place of a hook, such as `checkpoint save`; `fields` as in `HookEvent`."""
-    import clients
-
-    event = clients.by_name("").event({}, kind)
-    event["kind"] = kind
-    event.update(fields)  # type: ignore[typeddict-item]  # the callers name its fields
-    return event
-
-
-def usage_of(event: HookEvent) -> ContextUsage:
-    """The context usage that an event reports; a missing percentage is computed from tokens and window."""
-    tokens, window, percent = event["tokens"], event["window"], event["percent"]
-    if percent is None and tokens is not None and window:
-        percent = round(tokens * 100 / window, 2)
-    return {"tokens": tokens, "window": window, "percent": percent, "source": "usage"}
-
-
 def record(event: HookEvent, session: Session) -> None:
     """Change `session.state` by what the event says; at an event of a turn, set `session.plan`."""
     state, kind = session.state, event["kind"]
@@ -135,28 +117,6 @@ def _record_compaction(state: SessionState, now: int) -> None:
     state.note_owed = True
 
 
-def leave_out_abandoned(session: Session, db: apsw.Connection, asked: Sequence[str]) -> None:
-    """The user went back: remove the abandoned part from the state. `asked`: prompts that may not be archived yet."""
-    from core.project import relative
-    from core.store import sessions
-    from core.store.branches import History
-
-    state = session.state
-    known = sessions.by_id(db, session.id)
-    folder = known["folder"] if known else ""
-    history = History(db, session.id)
-    said = [entry for _, text in history.conversation(4_000) if (entry := message(text))][-MESSAGES_KEPT:]
-    new = new_messages(said, [entry for text in asked if (entry := message(text))])
-    state.messages = [*said, *new][-MESSAGES_KEPT:]
-    _record_messages(state, [])
-    files = history.files()
-    state.files = [path for path in state.files if relative(path, folder) in files]
-    state.recall_cache = []
-    state.recalled_hash = ""
-    if session.plan is not None:
-        session.plan.query = task_query(state.messages)
-
-
 def _plan(event: HookEvent, session: Session) -> TaskPlan:
     """What to do for the task; `session.state` has it already."""
     state, is_flush = session.state, event["kind"] == "before_compaction"
@@ -205,6 +165,46 @@ def zone_of(percent: float | None, config: Config) -> Zone:
     if percent is None:
         return "unknown"
     return "hot" if percent >= hot else "warm" if percent >= warm else "cold"
+
+
+def leave_out_abandoned(session: Session, db: apsw.Connection, asked: Sequence[str]) -> None:
+    """The user went back: remove the abandoned part from the state. `asked`: prompts that may not be archived yet."""
+    from core.project import relative
+    from core.store import sessions
+    from core.store.branches import History
+
+    state = session.state
+    known = sessions.by_id(db, session.id)
+    folder = known["folder"] if known else ""
+    history = History(db, session.id)
+    said = [entry for _, text in history.conversation(4_000) if (entry := message(text))][-MESSAGES_KEPT:]
+    new = new_messages(said, [entry for text in asked if (entry := message(text))])
+    state.messages = [*said, *new][-MESSAGES_KEPT:]
+    _record_messages(state, [])
+    files = history.files()
+    state.files = [path for path in state.files if relative(path, folder) in files]
+    state.recall_cache = []
+    state.recalled_hash = ""
+    if session.plan is not None:
+        session.plan.query = task_query(state.messages)
+
+
+def own_event(kind: Kind, **fields: Any) -> HookEvent:
+    """An event for a command that takes the place of a hook, such as `checkpoint save`; `fields` as in `HookEvent`."""
+    import clients
+
+    event = clients.by_name("").event({}, kind)
+    event["kind"] = kind
+    event.update(fields)  # type: ignore[typeddict-item]  # the callers name its fields
+    return event
+
+
+def usage_of(event: HookEvent) -> ContextUsage:
+    """The context usage that an event reports; a missing percentage is computed from tokens and window."""
+    tokens, window, percent = event["tokens"], event["window"], event["percent"]
+    if percent is None and tokens is not None and window:
+        percent = round(tokens * 100 / window, 2)
+    return {"tokens": tokens, "window": window, "percent": percent, "source": "usage"}
 
 
 def message(text: str) -> Message | None:

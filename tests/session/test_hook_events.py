@@ -84,7 +84,7 @@ def test_a_note_lost_to_the_deadline_is_given_at_the_next_prompt(home: Path, mon
 
 
 @pytest.mark.usefixtures("here")
-@pytest.mark.parametrize("step", [(recovery, "_compose"), (Session, "injected_event")], ids=["note", "its event"])
+@pytest.mark.parametrize("step", [(recovery, "_compose"), (injection, "hand_over")], ids=["note", "its event"])
 @pytest.mark.parametrize("again", ["prompt", "session_start"])
 def test_a_note_that_fails_is_given_once_at_the_next_event(
     home: Path, monkeypatch: pytest.MonkeyPatch, step: tuple[Any, str], again: str
