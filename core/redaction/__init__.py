@@ -38,12 +38,10 @@ PRINTING = (
     "|openssl rand|credstash get|secret-tool lookup|wg genkey|pwgen|apg|nmcli -s -g|teller env| reveal| config:get"
     "| acl bootstrap|pass show|gopass show|lpass show|gh auth token|glab auth token|gcloud versions access"
     "|gcloud auth print-access-token|gcloud auth print-identity-token|aws get-login-password|az keyvault secret show"
-    "|security find-generic-password -w|security find-internet-password -w|scw secret access|bws secret get"
+    "|security find-generic-password -w|security find-internet-password -w|scw secret access|bws secret get|base64 -"
+    "|whoami -t|.netrc|random|creds|bearer|berglas"
 ).split("|")
 """A program that prints a secret, nothing for any, and the words of its command."""
-_PRINTERS = [*map(str.split, PRINTING), ["base64", "-"], ["whoami", "-t"]]
-_PRINTERS += [[word] for word in (".netrc", "random", "creds", "bearer", "berglas")]
-"""The words of each command that prints a secret although none is named in it."""
 _patterns: dict[str, re.Pattern[str]] = {}
 
 
@@ -76,7 +74,7 @@ def prints_secret(command: str, path: str) -> bool:
     call = f"{command}\n{path}".lower()
     if any(map(call.__contains__, NAME_PARTS)):
         return True
-    return any(all(map(call.__contains__, words)) for words in _PRINTERS)
+    return any(all(map(call.__contains__, words.split())) for words in PRINTING)
 
 
 def redact_value(value: object, plain: Callable[[str], str] = lambda text: redact(text)[0]) -> object:
@@ -123,20 +121,19 @@ def places_of(text: str, parts: Iterable[str]) -> list[tuple[int, int]]:
 def find_secrets(text: str) -> list[Span]:
     """The (start, end, kind) of each secret, in order and disjoint."""
     clues = Clues(text)
-    if not clues:
-        return []
     return _merged(_find_obfuscated(text) if clues.is_hidden else _find_plain(text, clues))
 
 
 def _find_plain(text: str, clues: Clues) -> list[Span]:
+    """The secrets of a text that hides none."""
+    if not clues:
+        return []
     from core.redaction import tokens
 
     spans = tokens.find_random(text) if clues.tokens else []
-    return [*_find_announced(text, clues), *spans] if clues.signs or clues.logins else spans
-
-
-def _find_announced(text: str, clues: Clues) -> list[Span]:
-    from core.redaction import assignments, commands, prose, structured, tokens
+    if not clues.signs and not clues.logins:
+        return spans
+    from core.redaction import assignments, commands, prose, structured
 
     lower = text.lower()
     if len(lower) != len(text):  # a letter that becomes two in lower case would shift the positions after it
@@ -150,6 +147,7 @@ def _find_announced(text: str, clues: Clues) -> list[Span]:
         *assignments.each_once(text, assigned, lambda name: assignments.assigned_value(text, name)),
         *prose.find_in_prose(text, lower, others, clues),
         *structured.find_structured(text, lower, sorted(assigned + others)),
+        *spans,
     ]
 
 
@@ -159,21 +157,17 @@ def _find_obfuscated(text: str) -> list[Span]:
 
     colour = r"(?:\x1b|\\u001[bB]|\\x1[bB]|\\033)\[[0-9;:?]{0,40}[A-Za-z]"
     pattern = compiled(f"(?i)({colour}|[{SPACES}])|[{_INVISIBLE}]+|({'|'.join(map(escape, ENCODED))})")
-
-    def shown(match: re.Match[str]) -> str:
-        return " " if match[1] else ENCODED[match[2].lower()] if match[2] else ""
-
-    decoded = pattern.sub(shown, text)
-    clues = Clues(decoded)
-    if not clues:
-        return []
+    decoded: list[str] = []
     places: list[int] = []  # of each character of the copy in the text
     done = 0
     for match in pattern.finditer(text):
-        places += (*range(done, match.start()), *[match.start()] * len(shown(match)))
+        shown = " " if match[1] else ENCODED[match[2].lower()] if match[2] else ""
+        decoded += (text[done : match.start()], shown)
+        places += (*range(done, match.start()), *[match.start()] * len(shown))
         done = match.end()
+    copy = "".join([*decoded, text[done:]])
     places += range(done, len(text) + 1)
-    spans = _find_plain(decoded, clues)
+    spans = _find_plain(copy, Clues(copy))
     return [(places[first], max(places[first] + 1, places[last]), kind) for first, last, kind in spans]
 
 

@@ -53,7 +53,7 @@ def family(name: str) -> str:
         return ""
     last = words[-1].rstrip("0123456789")
     before = words[-2] if len(words) > 1 else ""
-    if _ends_as_password(last):
+    if last == "pwd" or last.endswith(_PASSWORDS):
         return "password"
     if last in ("pass", "pw"):
         return "password" if before else last
@@ -75,11 +75,7 @@ def family(name: str) -> str:
 
 def names_password(name: str) -> bool:
     """Whether a name is about a password, even if it only does something with it: `readPassword`."""
-    return any(word in ("pass", "pw") or _ends_as_password(word) for word in words_of(name)[-1:])
-
-
-def _ends_as_password(word: str) -> bool:
-    return word == "pwd" or word.endswith(_PASSWORDS)
+    return any(word in ("pass", "pw", "pwd") or word.endswith(_PASSWORDS) for word in words_of(name)[-1:])
 
 
 def label(kind: str) -> str:

@@ -130,14 +130,13 @@ def _looks_like_password(match: re.Match[str]) -> bool:
     Without a sign it could be a folder or a package, as in `mkdir -p` or `cargo -p`: then a user must come before it.
     """
     value = match.group(match.lastindex or 0)
-    if len(value) < 6 or DIGITS.isdisjoint(value) or not set("/\\:=@[]{}()<> ").isdisjoint(value) or is_file(value):
+    if DIGITS.isdisjoint(value) or not set("/\\:=@[]{}()<> ").isdisjoint(value) or not is_described(value, "password"):
         return False
-    has_sign = not set("!#%&$").isdisjoint(value)
-    kinds = 1 + (value != value.upper()) + (value != value.lower()) + has_sign
+    has_sign, is_cased = not set("!#%&$").isdisjoint(value), value.lower() != value != value.upper()
     is_attached = match.group()[2:3] in ("'", '"')  # `-p'…'`
     before = match.string[max(0, match.start() - 160) : match.start()].rpartition("\n")[2].lower()
     has_user = bool(match.group(1)) and any(map(before.__contains__, (" -u", "--user", "@", "login")))
-    return kinds >= 3 - is_attached and (has_sign or ((has_user or is_attached) and len(value) >= 8))
+    return has_sign or (len(value) >= 8 and (is_attached or (has_user and is_cased)))
 
 
 def _add(match: re.Match[str], kind: str, spans: list[Span]) -> None:
@@ -209,10 +208,10 @@ def _selects_secret(steps: list[Step]) -> bool:
         lists = program in listers or not listing.isdisjoint(words) or any(map(compiled(_NAMES).search, words))
         if program in ("kubectl", "oc"):
             lists = lists or {"exec", "token", "run", "config", "debug", "view-secret"}.isdisjoint(words)
-        names = [] if lists or selects else _names_in(step)
-        families = {family(form) for name in names for form in (name, name.removesuffix("s"))}
-        makes = any(name.lower().endswith(makers) for name in names)
-        selects = not lists and (selects or makes or not families <= {"", "key", "auth", "authorization"})
+        for name in _names_in(step):
+            families = {family(name), family(name.removesuffix("s"))}
+            selects = selects or name.lower().endswith(makers) or not families <= {"", "key", "auth", "authorization"}
+        selects = selects and not lists
         if selects and step["mark"] != "|":
             return True
     return False
@@ -246,8 +245,7 @@ def _values_in(line: str, *, is_whole: bool) -> list[tuple[int, int]]:
     `is_whole`: nothing but secrets is printed. Otherwise, a secret is the only word of a line, or looks made up.
     """
     text = line.rstrip("\r ,")
-    numbered = compiled(r"[ \t]*(?:\d+(?:→|\t|\) ))?[ \t]*").match(text)
-    start = numbered.end() if numbered else 0
+    start = len(text) - len(compiled(r"\A[ \t]*(?:\d+(?:→|\t|\) ))?[ \t]*").sub("", text))
     fault = (
         r"(?i)^\W*(?:(?:an )?error|fatal|warning|usage|unable|could not|cannot|no such|permission|not logged|you are)\b"
         r"|\b(?:not found|denied|no such|no [\w ]{1,30}found|failed|unauthori[sz]ed|forbidden|not set|does not exist"
@@ -267,16 +265,14 @@ def _values_in(line: str, *, is_whole: bool) -> list[tuple[int, int]]:
         is_prose = len(words) >= 4 and all(word.strip(".,:;'\"()").isalpha() for word in words)
         return [] if is_prose or is_placeholder(text[start:]) else [(start, len(text))]
     spans = []
-    path = r"[a-z]{3,}[a-z.-]*(?:/[a-z\d][a-z\d._-]*)+\Z"  # `pod/web-7d9f8`, a branch, a file
     for match in compiled(r"[^\s\"'|]+").finditer(text, start) if len(words) < 4 and "(" not in text else ():
         word = match.group()
         user, _, value = word.rpartition(":")
         value = value if "@" in user else word  # `ann@h.test:…`
-        is_name = word.startswith("arn:") or compiled(path).match(word)
-        fits = len(words) == 1 or value != word or is_made_up(value)
         numbered_name = r"(?i)(?:password|secret|token|key)[a-z\d]*\Z"  # `secret42` is a value here
         judged = f"x{value}" if compiled(numbered_name).match(value) else value
-        if fits and not is_name and "/" not in value and is_described(judged, "password"):
+        fits = len(words) == 1 or value != word or is_made_up(value)
+        if fits and "/" not in value and not word.startswith("arn:") and is_described(judged, "password"):
             spans.append((match.end() - len(value), match.end()))
     return spans
 

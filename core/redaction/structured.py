@@ -11,8 +11,10 @@ from itertools import count, cycle
 
 from core import TYPE_CHECKING
 from core.redaction import MARK, MAX_NAME_CHARS, Span, compiled, find_secrets
-from core.redaction.assignments import LOOSE, Name, each_once, family, is_described, label, names_password, words_of
-from core.redaction.tokens import find_matches, is_placeholder, is_prose, is_strong
+from core.redaction.assignments import (
+    LOOSE, Name, each_once, family, is_assigned, is_described, label, names_password, words_of,
+)  # fmt: skip
+from core.redaction.tokens import find_matches, is_placeholder, is_strong
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -25,14 +27,10 @@ _VALUE = r"(\\{0,3}[\"'`])((?:(?!\1)[^\n]){1,240})\1|(?<!\n)([^\s\"'<>,}\\]{1,24
 _CELL_MARGIN = " \t\"'`*[]\r"
 # Keys of an object: those that name another of its values, in words if they are filled in by hand ("Password field",
 # `input[type=password]`), and those of such a value.
-_LABELS = frozenset(
-    "name key variable var field setting property parameter param option env envvar header label id".split()
-)
+_LABELS = (*"name key variable var field setting property parameter param option env envvar header label id".split(),)
 _ELEMENTS = frozenset("element selector label placeholder field target locator description name".split())
 _LABELLED = frozenset("value val values default plaintext plain stringvalue string_value current new old".split())
 _TYPED = frozenset("text value val input content".split())
-_FIELDS = ("name", "key", "variable", "field", "setting", "property", "parameter", "param", "option", "entry", "-n")
-"""What a field is called whose content may be the name of a secret."""
 
 
 def find_structured(text: str, lower: str, names: list[Name]) -> list[Span]:
@@ -50,7 +48,7 @@ def find_structured(text: str, lower: str, names: list[Name]) -> list[Span]:
 def _is_in_field(lower: str, name: Name) -> bool:
     """Whether the name is the content, or ends the content, of a field."""
     head = lower[max(0, name[0] - 64) : name[0]].rstrip("abcdefghijklmnopqrstuvwxyz0123456789_.-/")
-    return head.rstrip(" \t\"'\\:=>").endswith(_FIELDS) and name[2] not in ("auth", "authorization", "query")
+    return head.rstrip(" \t\"'\\:=>").endswith((*_LABELS, "-n")) and name[2] not in ("auth", "authorization", "query")
 
 
 def _value_of_field(text: str, name: Name) -> Span | None:
@@ -232,15 +230,10 @@ def _labels(source: dict[object, object]) -> tuple[str, str]:
 def _kind(key: str, item: object, labelled: str, typed: str) -> str:
     """The kind of a value by its key, by the label next to it, or by the key of the object that contains it."""
     low = key.lower()
-    kind = (labelled if low in _LABELLED else "") or (typed if low in _TYPED else "")
-    if family(key) or not isinstance(item, str):
-        return family(key) or kind
-    if len(item) > 4_096 or "\n" in item.strip() or "://" in item:
-        return ""
-    if kind == "authorization":
+    kind = family(key) or (labelled if low in _LABELLED else "") or (typed if low in _TYPED else "")
+    if kind in ("", "authorization", family(key)) or not isinstance(item, str):
         return kind
-    fits = kind == "password" and not is_prose(item) if " " in item else item[:1] not in ("/", "~") and len(item) > 3
-    return kind if fits else ""
+    return kind if is_assigned(item, kind, ":", quoted=True) else ""
 
 
 def _redact_arguments(words: Sequence[object], program: str) -> list[object]:
