@@ -74,8 +74,8 @@ def family(name: str) -> str:
 
 
 def names_password(name: str) -> bool:
-    """Whether a name is about a password, even if it only does something with it: `readPassword`."""
-    return any(word in ("pass", "pw", "pwd") or word.endswith(_PASSWORDS) for word in words_of(name)[-1:])
+    """Whether a name is about a password, even if it only does something with it: `readPassword`, `passwordField`."""
+    return any(word in ("pass", "pw", "pwd") or word.endswith(_PASSWORDS) for word in words_of(name))
 
 
 def label(kind: str) -> str:

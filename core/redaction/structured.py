@@ -11,13 +11,13 @@ from itertools import count, cycle
 
 from core import TYPE_CHECKING
 from core.redaction import MARK, MAX_NAME_CHARS, Span, compiled, find_secrets
-from core.redaction.assignments import (
-    LOOSE, Name, each_once, family, is_assigned, is_described, label, names_password, words_of,
-)  # fmt: skip
+from core.redaction.assignments import LOOSE, each_once, family, is_assigned, is_described, label, names_password
 from core.redaction.tokens import find_matches, is_placeholder, is_strong
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+
+    from core.redaction.assignments import Name
 
     Plain = Callable[[str], str]
 
@@ -222,7 +222,7 @@ def _labels(source: dict[object, object]) -> tuple[str, str]:
         if isinstance(item, str) and isinstance(key, str) and len(item) <= MAX_NAME_CHARS:
             if key.lower() in _LABELS:
                 labelled = labelled or family(item)
-            if key.lower() in _ELEMENTS and any(map(names_password, words_of(item))):
+            if key.lower() in _ELEMENTS and names_password(item):
                 typed = "password"
     return labelled, typed
 
