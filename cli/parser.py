@@ -8,9 +8,9 @@ from the declaration.
 
 from __future__ import annotations
 
-from cli.output import is_terminal, wrong_usage
+from cli.output import is_terminal
 from core import TYPE_CHECKING
-from core.errors import Failure, either, wrong_value
+from core.errors import Failure, either, usage, wrong_value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -63,11 +63,16 @@ class Parameter:
             self.default = declared.get("default", False)
         self.name = name or self.flags[0].lstrip("-").replace("-", "_")
 
-    def convert(self, text: str) -> Any:
-        """The value of a word; raises a Failure if the parameter does not take it."""
+    @property
+    def shown(self) -> str:
+        """The name in messages and listings: the first flag, or what the help calls the argument."""
+        return self.flags[0] if self.flags else self.metavar
+
+    def convert(self, text: str, code: str) -> Any:
+        """The value of a word; raises a Failure with this code if the parameter does not take it."""
         value, expected = self._value(text)
         if value is None:
-            raise wrong_value(self.flags[0] if self.flags else self.metavar, text, expected, "USAGE")
+            raise wrong_value(self.shown, text, expected, code)
         return value
 
     def _value(self, text: str) -> tuple[str | bool | float | None, str]:
@@ -113,14 +118,12 @@ class Command:
 
     def call(self, options: Mapping[str, Any]) -> Answer | int | None:
         """Call the function, which is given as `module:function` if it has yet to be loaded."""
-        function = self.function
+        function: Any = self.function
+        if isinstance(function, str):
+            module, _, name = function.partition(":")
+            function = getattr(__import__(module, fromlist=[name]), name)
         try:
-            if isinstance(function, str):
-                module, _, name = function.partition(":")
-                function = getattr(__import__(module, fromlist=[name]), name)
-                result: Answer | int | None = function(options)
-            else:
-                result = function(**options)
+            result: Answer | int | None = function(**options)
         except Failure as failure:
             if failure.code == "USAGE":
                 failure.code = self.code
@@ -147,26 +150,22 @@ def hot_command(words: Sequence[str]) -> Command | None:
 def parse(command: Command, words: Sequence[str]) -> dict[str, Any] | None:
     """The options of a call, or None if it asks for the help. Raises a Failure with the command's code."""
     options = command.defaults()
-    try:
-        texts = _parse_options(command, list(words), options)
-        if texts is None:
-            return None
-        for parameter in command.arguments():
-            taken = texts if parameter.many else texts[:1]
-            texts = texts[len(taken) :]
-            for word in taken:
-                _set(options, parameter, word, command)
-        for parameter in command.parameters:
-            if parameter.required and options[parameter.name] in (None, "", []):
-                raise _wrong(command, f"{(*parameter.flags, parameter.metavar)[0]} is missing")
-        if texts:
-            raise _wrong(command, f"too many words, or a text without quotes: {' '.join(texts)}")
-        if options.get("verbatim") and is_terminal():
-            about = "--verbatim prints stored text unchanged, which could control the terminal"
-            raise wrong_usage(about, "write to a file or a pipe, or leave out --verbatim")
-    except Failure as failure:
-        failure.code = command.code
-        raise
+    texts = _parse_options(command, list(words), options)
+    if texts is None:
+        return None
+    for parameter in command.arguments():
+        taken = texts if parameter.many else texts[:1]
+        texts = texts[len(taken) :]
+        for word in taken:
+            _set(options, parameter, word, command)
+    for parameter in command.parameters:
+        if parameter.required and options[parameter.name] in (None, "", []):
+            raise _wrong(command, f"{parameter.shown} is missing")
+    if texts:
+        raise _wrong(command, f"too many words, or a text without quotes: {' '.join(texts)}")
+    if options.get("verbatim") and is_terminal():
+        about = "--verbatim prints stored text unchanged, which could control the terminal"
+        raise usage(command.code, about, "write to a file or a pipe, or leave out --verbatim")
     return options
 
 
@@ -217,7 +216,7 @@ def _switched(switches: dict[str, str], parameter: Parameter, flag: str, command
 
 
 def _wrong(command: Command, message: str) -> Failure:
-    return wrong_usage(message[:2_000], f"see what it takes: joelclaw {command.path} --help")
+    return usage(command.code, message[:2_000], f"see what it takes: joelclaw {command.path} --help")
 
 
 def _unknown_option(command: Command, flag: str) -> Failure:
@@ -231,8 +230,8 @@ def _unknown_option(command: Command, flag: str) -> Failure:
 def _set(options: dict[str, Any], parameter: Parameter, text: str, command: Command) -> None:
     is_query = not parameter.flags and parameter.metavar in ("QUERY", "TEXT")
     if not text.strip() and not is_query and command.path.startswith(_NEVER_EMPTY):
-        raise _wrong(command, f"{(*parameter.flags, parameter.metavar)[0]} is empty")
-    value = parameter.convert(text)
+        raise _wrong(command, f"{parameter.shown} is empty")
+    value = parameter.convert(text, command.code)
     options[parameter.name] = [*options[parameter.name], value] if parameter.many else value
 
 

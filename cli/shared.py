@@ -68,6 +68,8 @@ def limit_option(most: int = 100) -> Any:
 Query = Annotated[list[str] | None, Argument(metavar="QUERY", help="What to look for")]
 RequiredQuery = Annotated[list[str], Argument(metavar="QUERY", help="What to look for")]
 Hits = Annotated[int | None, limit_option()]
+Limit = Annotated[int, limit_option()]
+Page = Annotated[int, Option("--page", min=1, max=1_000_000, help="Page number")]
 Raw = Annotated[bool, Option("--raw", help="Print only the text")]
 Verbatim = Annotated[bool, Option("--verbatim", help="Print the text exactly as stored, except on a terminal")]
 ExitCode = Annotated[bool, Option("--exit-code", help="Exit 1 if nothing is found")]
@@ -77,6 +79,7 @@ OnlyProject = Annotated[str, Option("--project", help="Only this project", autoc
 Project = Annotated[
     str, Option("--project", help="Its project (default: the folder's)", autocompletion=stored("projects"))
 ]
+FolderProject = Annotated[bool, Option("--project", help="The folder's project")]
 OnlySession = Annotated[str, session_option("Only this session")]
 Session = Annotated[str | None, session_option("The session's id")]
 Stdin = Annotated[bool, Option("--stdin", help="Also read a JSON object from stdin")]
@@ -84,6 +87,7 @@ Percent = Annotated[float | None, Option("--percent", min=0, max=100, metavar="P
 CLIENTS = "|".join(clients.NAMES)  # a metavar such as `a|b` names the only values of an option
 OnlyClient = Annotated[str | None, Option("--client", metavar=f"{CLIENTS}|generic", help="Only this client")]
 Confirmed = Annotated[bool | None, Option("--yes/--dry-run", "-y", help="Do not ask, or only show what would happen")]
+ModelCommand = Annotated[str, Option("--command", metavar="CMD", help="Runs the model (default: model.command)")]
 Category = Annotated[
     str | None, Option("--category", "-c", help="Only this category, such as ops", autocompletion=stored("categories"))
 ]

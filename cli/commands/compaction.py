@@ -134,7 +134,6 @@ Reserve = Annotated[int | None, Option("--reserve", min=0, help="Tokens to keep 
 KeepRecent = Annotated[int | None, Option("--keep-recent", min=0, help="Recent tokens to keep")]
 At = Annotated[str, Option("--at", metavar="ENTRY", help="Current entry (default: the newest)")]
 Instructions = Annotated[str, Option("--instructions", metavar="TEXT", help="What the summary should focus on")]
-ModelCommand = Annotated[str, Option("--command", metavar="CMD", help="Runs the model (default: model.command)")]
 
 
 class _Session:
@@ -234,7 +233,7 @@ def serialize(
 def summarize(
     transcript: Transcript,
     instructions: Instructions = "",
-    command: ModelCommand = "",
+    command: shared.ModelCommand = "",
     keep_recent: KeepRecent = None,
     at: At = "",
     client: Client = "",
@@ -268,7 +267,7 @@ def branch(
     to: Annotated[str, Option(metavar="ENTRY", help="The entry to go back to")],
     leaf: Annotated[str, Option("--from", metavar="LEAF", help="The entry to leave (default: the newest)")] = "",
     instructions: Instructions = "",
-    command: ModelCommand = "",
+    command: shared.ModelCommand = "",
     client: Client = "",
 ) -> Answer:
     """Summarize what a session leaves behind when it goes back."""

@@ -48,7 +48,7 @@ def status(
 @app.command("doctor")
 def doctor(
     client: Annotated[list[str] | None, Option(metavar=shared.CLIENTS, help="Only this client")] = None,
-    project: Annotated[bool, Option("--project", help="The folder's project")] = False,
+    project: shared.FolderProject = False,
     fix: Annotated[bool, Option("--fix", help="Make safe repairs")] = False,
 ) -> Answer:
     """Check the hooks and the memory. Exits 1 if something does not work."""

@@ -28,7 +28,7 @@ _EVENT_KEYS = {
 """The keys of an event on stdin and the names of these fields here."""
 
 
-def memory_write(options: Mapping[str, Any]) -> Answer:
+def memory_write(**options: Any) -> Answer:
     """`joelclaw memory write`: store the text, or stdin if it is `-`."""
     from core import project as projects
     from core.store import sqlite
@@ -82,7 +82,7 @@ def _project(db: apsw.Connection, session: str) -> str:
     return project.repository_of(folder)
 
 
-def otel_emit(options: Mapping[str, Any]) -> Answer:
+def otel_emit(**options: Any) -> Answer:
     """`joelclaw otel emit`: record the event that the words, the flags and perhaps stdin describe."""
     from core.store import sqlite  # not needed by `checkpoint`
     from otel import log
@@ -141,7 +141,7 @@ def _checked(path: str, given: Mapping[str, Any]) -> dict[str, Any]:
     return {name: options[name] for name in given}
 
 
-def knowledge_search(options: Mapping[str, Any]) -> Answer:
+def knowledge_search(**options: Any) -> Answer:
     """`joelclaw knowledge search`: sections of synced files. Records an event, and counts the hits as recalled."""
     from memory.knowledge import parse_type, search
     from otel import log
@@ -170,7 +170,7 @@ _TURN_KEYS = {
 """The keys of a turn on stdin and the names of these values here."""
 
 
-def checkpoint_save(options: Mapping[str, Any]) -> Answer:
+def checkpoint_save(**options: Any) -> Answer:
     """`joelclaw checkpoint save`: save what the session is doing, at the end of a turn."""
     from session.reactions import task
 
@@ -204,7 +204,7 @@ def checkpoint_save(options: Mapping[str, Any]) -> Answer:
     return Answer(result)
 
 
-def checkpoint_flush(options: Mapping[str, Any]) -> Answer:
+def checkpoint_flush(**options: Any) -> Answer:
     """`joelclaw checkpoint flush`: save the last checkpoint before a compaction."""
     from session.reactions import task
 
@@ -232,25 +232,25 @@ def _event(kind: Kind, session_id: str, given: Mapping[str, Any]) -> HookEvent:
     )  # fmt: skip
 
 
-def inject_recovery(options: Mapping[str, Any]) -> Answer:
+def inject_recovery(**options: Any) -> Answer:
     """`joelclaw inject recovery`: the recovery note, after a compaction."""
     return _inject("recovery", options, "after_compaction", {})
 
 
-def inject_memory(options: Mapping[str, Any]) -> Answer:
+def inject_memory(**options: Any) -> Answer:
     """`joelclaw inject memory`: relevant memories, when a session starts."""
     query, project = (options["query"] or "").strip(), options["project"] or ""
     return _inject("startup", options, "start", {}, query=query, project=project)
 
 
-def inject_refresh(options: Mapping[str, Any]) -> Answer:
+def inject_refresh(**options: Any) -> Answer:
     """`joelclaw inject refresh`: current memories, when a message arrives in a long session."""
     message = (options["message"] or "").strip()
     fields = {"messages": [message] if message else [], "percent": options["percent"]}
     return _inject("refresh", options, "prompt", fields)
 
 
-def inject_project(options: Mapping[str, Any]) -> Answer:
+def inject_project(**options: Any) -> Answer:
     """`joelclaw inject project`: memories that name a file, before an agent edits it."""
     if not options["file"]:
         raise wrong_usage("no file was given", "give --file PATH, the file that is edited")

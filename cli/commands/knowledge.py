@@ -25,8 +25,6 @@ app = typer.Typer()
 knowledge = shared.group(app, "knowledge", "Sync and search folders of Markdown.")
 vault = shared.group(app, "vault", "Read and search a folder of notes.")
 
-
-Limit = Annotated[int, shared.limit_option()]
 NOTE_DETAILS = ("--channel", "--decision", "--evidence", "--loop-id", "--project", "--run-id", "--skip-reason",
                 "--story-id", "--tools", "--turn-id", "--usefulness")  # fmt: skip
 
@@ -66,7 +64,7 @@ def search(
     type: Annotated[
         str, Option("--type", "-t", metavar="CSV", help="Only adr, skill, lesson, pattern, retro, note …")
     ] = "",
-    limit: Limit = 10,
+    limit: shared.Limit = 10,
 ) -> None:
     """Find sections of the synced files."""
 
@@ -138,7 +136,7 @@ def read(
 def search_vault(
     query: shared.RequiredQuery,
     semantic: Annotated[bool, Option("--semantic", help="By meaning, in the synced sections")] = False,
-    limit: Limit = 10,
+    limit: shared.Limit = 10,
 ) -> Answer:
     """Find notes."""
     text, root = " ".join(query), notes.root()

@@ -57,7 +57,7 @@ def write(
 def note(text: Text = None, source: Source = "cli", tags: Tags = "") -> Answer:
     """Store an observation with the tag note."""
     given = {"text": text, "source": source, "tags": f"note,{tags}", "by_hand": True}  # so the gate allows it
-    written = hot.memory_write({**declared("memory")["memory write"].defaults(), **given})
+    written = hot.memory_write(**{**declared("memory")["memory write"].defaults(), **given})
     stored: Any = written.result
     about = {"text": stored["observation"], "createdAt": stored["created_at"], "status": "stored"}
     return Answer({**stored, **about}, written.next_actions)
@@ -68,7 +68,7 @@ def search(
     query: shared.Query = None, limit: shared.Hits = None, category: shared.Category = None, raw: shared.Raw = False
 ) -> Answer | int:
     """Search memory with the automatic budget."""
-    return recall_hot.recall({**declared("recall")["recall"].defaults(), **locals()})
+    return recall_hot.recall(**{**declared("recall")["recall"].defaults(), **locals()})
 
 
 @memory.command("recent")
@@ -100,7 +100,7 @@ def list_(
     project: shared.OnlyProject = "",
     all: Annotated[bool, Option("--all", help="Also tasks, and what recall does not return")] = False,
     limit: Annotated[int, shared.limit_option(1000)] = 30,
-    page: Annotated[int, Option(min=1, max=1_000_000, help="Page number")] = 1,
+    page: shared.Page = 1,
 ) -> Answer:
     """List the observations, newest first."""
     filters = {"category": category, "project": project, "tag": tag or [], "all": all}

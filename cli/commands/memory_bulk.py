@@ -226,7 +226,7 @@ def offer_past_sessions(*, yes: bool = False, no: bool = False) -> tuple[dict[st
 def observe(
     transcript: Annotated[str, Argument(metavar="TRANSCRIPT", help="The transcript; it is archived first")] = "",
     session: Annotated[str, shared.session_option("An archived session, instead")] = "",
-    command: Annotated[str, Option(metavar="CMD", help="Runs the model (default: model.command)")] = "",
+    command: shared.ModelCommand = "",
 ) -> Answer:
     """Let a model record what a session taught."""
     from session import known_sessions, observe_job

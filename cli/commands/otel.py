@@ -73,7 +73,7 @@ def search(
     since: shared.Since = None,
     hours: shared.Hours = 24,
     limit: Limit = 30,
-    page: Annotated[int, Option(min=1, max=1_000_000, help="Page number")] = 1,
+    page: shared.Page = 1,
     invert: Annotated[bool, Option("--invert", "-v", help="Only what does not match")] = False,
     follow: Annotated[bool, Option("--follow", "-f", help="Keep printing new events")] = False,
     exit_code: shared.ExitCode = False,

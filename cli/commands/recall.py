@@ -96,17 +96,16 @@ def show(
 
 ToolQuery = Annotated[list[str], Argument(metavar="QUERY", help="A tool, or words of the command")]
 ErrorQuery = Annotated[list[str], Argument(metavar="QUERY", help="The error, or part of it")]
-Most = Annotated[int, shared.limit_option()]
 
 
 @app.command("how")
-def how(query: ToolQuery, limit: Most = 5, raw: shared.Raw = False) -> Answer:
+def how(query: ToolQuery, limit: shared.Limit = 5, raw: shared.Raw = False) -> Answer:
     """Show commands that ran before, this project's and working ones first."""
     return _past(past_runs.ways, "commands", " ".join(query), limit, raw=raw)
 
 
 @app.command("fix")
-def fix(query: ErrorQuery, limit: Most = 3, raw: shared.Raw = False) -> Answer:
+def fix(query: ErrorQuery, limit: shared.Limit = 3, raw: shared.Raw = False) -> Answer:
     """Show how such errors were handled, and what then worked."""
     return _past(past_runs.endings, "errors", " ".join(query), limit, raw=raw)
 
@@ -176,7 +175,7 @@ def search(
         str,
         Option("--collection", "-c", metavar="NAME", help=f"Only {', '.join(_COLLECTIONS)}"),
     ] = "",
-    limit: Most = 5,
+    limit: shared.Limit = 5,
     filter: Annotated[str, Option("--filter", "-f", help="Such as type:=adr && source:=[a,b]")] = "",
     facet: Annotated[str, Option(help=f"Count the hits by {', '.join(_FIELDS)}")] = "",
     semantic: Annotated[bool, Option("--semantic", "-s", help="Has no effect")] = False,

@@ -31,7 +31,7 @@ COMPOSED = ("request_file", "workstream", "principal_ref", "purpose", "allowed_p
 """The options that ask for the composed form (`recall_composed`), with `include_superseded`."""
 
 
-def recall(options: Mapping[str, Any]) -> Answer | int:
+def recall(**options: Any) -> Answer | int:
     """`joelclaw recall QUERY`, or with --batch many queries."""
     collections = parse_collections(options["collection"], also=("calls",))
     query_text = " ".join(options["query"]) if options["query"] else None

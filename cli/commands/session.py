@@ -201,7 +201,7 @@ def _lost_line(kind: str, entry: dict[str, Any]) -> str:
 @sessions.command("search")
 def search(
     query: shared.RequiredQuery,
-    limit: Annotated[int, shared.limit_option()] = 8,
+    limit: shared.Limit = 8,
     extract: Annotated[bool, Option("--extract", help="Add what each says about it")] = False,
     without_notes: Annotated[bool, Option("--raw", help="Without notes about the sessions")] = False,
     runtime: Annotated[str, Option(help="Only this client")] = "",

@@ -36,13 +36,12 @@ Agents = Annotated[
     list[str] | None,
     Argument(metavar="AGENT", help=f"{', '.join(clients.NAMES)} or all", autocompletion=lambda: AGENTS),
 ]
-OfProject = Annotated[bool, Option("--project", help="The folder's project")]
 
 
 @app.command("install")
 def install(
     agents: Agents = None,
-    project: OfProject = False,
+    project: shared.FolderProject = False,
     confirmed: shared.Confirmed = None,
     mcp: Annotated[bool, Option("--mcp", help="Also add the MCP server")] = False,
     archive: Annotated[bool | None, Option("--archive/--no-archive", help="Also past sessions (default: ask)")] = None,
@@ -65,7 +64,9 @@ def install(
 
 
 @app.command("uninstall")
-def uninstall(agents: Agents = None, project: OfProject = False, confirmed: shared.Confirmed = None) -> Answer:
+def uninstall(
+    agents: Agents = None, project: shared.FolderProject = False, confirmed: shared.Confirmed = None
+) -> Answer:
     """Remove joelclaw from an agent's settings; the memory stays."""
     return _change("uninstall", agents or [], confirmed, project=project)
 
@@ -155,12 +156,11 @@ def _describe(verb: str, plans: list[plan.Plan], backups: dict[str, str | None])
 # off, on, exclude
 
 OneSession = Annotated[str | None, shared.session_option("A session (default: the current session)")]
-OneProject = Annotated[bool, Option("--project", help="The folder's project")]
 Everywhere = Annotated[bool, Option("--everywhere", help="All sessions")]
 
 
 @app.command("off")
-def off(session: OneSession = None, project: OneProject = False, everywhere: Everywhere = False) -> Answer:
+def off(session: OneSession = None, project: shared.FolderProject = False, everywhere: Everywhere = False) -> Answer:
     """Turn joelclaw off: its hooks do nothing."""
     scope, name = _scope(session, project, everywhere)
     switched, changed = switches.turn_off(scope, name)
@@ -170,7 +170,7 @@ def off(session: OneSession = None, project: OneProject = False, everywhere: Eve
 
 
 @app.command("on")
-def on(session: OneSession = None, project: OneProject = False, everywhere: Everywhere = False) -> Answer:
+def on(session: OneSession = None, project: shared.FolderProject = False, everywhere: Everywhere = False) -> Answer:
     """Turn joelclaw on again. The conversation in between is not archived."""
     scope, name = _scope(session, project, everywhere)
     result: dict[str, Any] = {"scope": scope, "name": name, "off": False, "changed": switches.turn_on(scope, name)}
@@ -198,20 +198,15 @@ def _scope(session: str | None, of_project: bool, everywhere: bool) -> "tuple[sw
         return "everywhere", ""
     if current := session or ("" if of_project else current_session()):
         name = stored_id(current.strip())
-        return "session", name if has_state(name) else _archived_session(name) or name
+        with suppress(sqlite.StoreError, OSError):  # hooks are switched off without the store, too
+            if not has_state(name) and (db := sqlite.open_reading()) is not None:
+                name = sessions.whole_id(db, name) or name
+        return "session", name
     folder_project = redact(project.name_of(files.current_folder()))[0]
     if not folder_project:
         about = "the command runs in no session, and the current folder belongs to no project"
         raise Failure("SWITCH_NO_SCOPE", about, "go to a folder of the project, or give --session ID or --everywhere")
     return "project", folder_project
-
-
-def _archived_session(session: str) -> str:
-    """The archived session with this id or beginning of an id; "" if there is none, or if the store cannot be read."""
-    with suppress(sqlite.StoreError, OSError):
-        db = sqlite.open_reading()
-        return sessions.whole_id(db, session) if db is not None else ""
-    return ""
 
 
 def _on_command(scope: str, name: str) -> str:
