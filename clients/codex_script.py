@@ -190,7 +190,7 @@ class _Reader:
         return None
 
     def _template(self, text: str) -> str:
-        """A template with the values of the names in it; other expressions stay as they are written."""
+        """A template with the values of the names in it; other expressions stay."""
         known = {name: str(value) for name, value in self._names.items() if isinstance(value, (str, int))}
         return re.sub(r"\$\{\s*([\w$]+)\s*\}", lambda found: known.get(found[1], found[0]), text)
 

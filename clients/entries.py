@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     node: a line without content."""
 
     Origin = Literal["", "teammate", "subagent", "client", "user"]
-    """Who wrote a note: an agent that works with this one, an agent that works for it, or the client. "": an extension,
-    so that the note is not archived. A title is by the client or the user."""
+    """The author of a note: another agent of the team, a subagent, or the client; "" for an extension, whose notes are
+    not archived. The author of a title is the client or the user."""
 
     SessionKind = Literal["", "fork", "subagent", "review"]
 

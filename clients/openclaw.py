@@ -49,9 +49,9 @@ class OpenClaw(Pi):
         return event
 
     def texts_to_give(self, event: HookEvent, texts: list[Text], given: dict[str, str]) -> list[Text]:
-        """At a prompt all texts that still hold, else none: a text lasts for one turn, and only a prompt can bring it.
+        """At a prompt, all texts that still hold; else none, since a text lasts for a turn and comes with its prompt.
 
-        A text replaces that of its kind in `given`; a recovery note replaces them all.
+        A new text replaces the text of its kind in `given`; a recovery note replaces them all.
         """
         if any(text["customType"].endswith("-recovery") for text in texts):
             given.clear()

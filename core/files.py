@@ -97,9 +97,9 @@ def private_folder(path: str) -> str:
 
 
 def open_file(path: str, flags: int = os.O_RDONLY) -> int:
-    """A descriptor of a file. Raises NotAFile for anything that is none: a pipe would let us wait for ever.
+    """Open a file and return its descriptor. Raises NotAFile for anything else: reading a pipe could block forever.
 
-    With `os.O_CREAT`, a missing file is created, but not where a link leads.
+    With `os.O_CREAT`, a missing file is created, but not the missing target of a link.
     """
     flags |= os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
     require_file(path)
@@ -182,7 +182,7 @@ def require_home() -> None:
 
 
 def home_fault() -> str:
-    """Why the home cannot be used: it is no folder, or an open one that holds other files and no store; else ""."""
+    """Why the home cannot be used: it is not a folder, or it is open and holds foreign files and no store; else ""."""
     root = home()
     try:
         mode = os.stat(root).st_mode
@@ -333,7 +333,7 @@ def close_all(root: str) -> list[str]:
 
 
 def open_entries(root: str) -> list[str]:
-    """The home and our files in it that others can read. In a private home, where they cannot, none is looked at."""
+    """The home and our files in it that others can read. If the home is private, they can read none."""
     paths = entries(root) if _is_open(root) else ()
     return [path for path in paths if _is_open(path) and (path == root or not os.path.islink(path))]
 

@@ -1,4 +1,4 @@
-"""Projects: to which a folder belongs, and where a name is in its files now. Hot path.
+"""The project of a folder, and the current places of names in its files. Hot path.
 
 All worktrees and clones of a repository are the same project. It is named after the host and path of the remote
 `origin`, on GitHub only `owner/name`; without a remote after the repository's folder; if the folder is gone after

@@ -84,7 +84,7 @@ class Traits(TypedDict):
     retrieval_priority: float
     write_verdict: str
     by_hand: bool
-    """Allowed only by the person who wrote it (`note`)."""
+    """Whether the gate allowed it only because a person wrote it (`note`)."""
     stale: bool
     pinned: bool
     superseded_by: str

@@ -236,7 +236,7 @@ def _require_allowed(document: Document) -> None:
 
 
 def _has_new_category(older: Document, newer: Document) -> bool:
-    """Whether a new text brings its own category: the old category was a guess, or the text names one."""
+    """Whether a new text brings its own category: the old category was a guess, or the text names its category."""
     return older["category_source"] in ("keyword", "fallback") or newer["category_source"] == "annotation"
 
 

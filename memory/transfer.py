@@ -180,8 +180,8 @@ class _Import:
     def _put(self, db: apsw.Connection, incoming: Incoming, vectors: bool) -> tuple[str, Document]:
         """Store a memory; returns the count that it belongs to, and the memory as stored.
 
-        It is recognised by its id. Only fields that its line names change; a new text is judged again. A bullet changes
-        nothing, and one that says the same as another memory, perhaps in other words, is not stored.
+        It is recognised by its id. Only fields that its line names change; a new text is judged again. A bullet
+        changes nothing, and is not stored if it says the same as another memory, perhaps in other words.
         """
         fresh = incoming.document
         stored = documents.by_id(db, fresh["id"])

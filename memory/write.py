@@ -334,7 +334,7 @@ def says_same(first: Tokens, second: Tokens) -> bool:
 
 
 class Tokens:
-    """A text in a form that can be compared: its words without punctuation and case, and `key`, all in one."""
+    """A text in a form that can be compared: its words without punctuation and case, and `key`, the words joined."""
 
     __slots__ = ("key", "tokens")
 

@@ -139,7 +139,7 @@ def log_records(events: Sequence[Event]) -> list[ReadableLogRecord]:
 
 
 def spans(events: Sequence[Event]) -> list[ReadableSpan]:
-    """A span for each event in `SPAN_NAMES`, which ends at the time of the event, and one for each of its steps."""
+    """A span for each event in `SPAN_NAMES`, which ends at the time of the event, and a span for each of its steps."""
     resources = _resources(events)
     timed = [event for event in events if event["action"] in SPAN_NAMES]
     return [span for event in timed for span in _spans(event, resources[event["systemId"]])]

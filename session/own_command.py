@@ -1,4 +1,4 @@
-"""The name by which a shell runs this installation, for every command that we print. Hot path."""
+"""The word that runs this installation in a shell, for every command that we print. Hot path."""
 
 import os
 import sys

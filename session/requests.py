@@ -161,7 +161,7 @@ def talked_about(history: History) -> str:
 
 
 def _requests_before(prompts: Sequence[str]) -> list[str]:
-    """The last request that needs nothing before it, and the one after it that says most; repeated prompts say nothing.
+    """The last request that needs nothing before it, and the most telling prompt after it, without repeated prompts.
 
     A short prompt is quoted behind the request that it may belong to, so that nothing has to be guessed about it.
     """

@@ -105,12 +105,12 @@ def _value(empty: Any, *kinds: type) -> Form:
 
 
 def _text(most: int) -> Form:
-    """A text of at most so many characters."""
+    """A text, cut to `most` characters."""
     return lambda value, name: _checked("" if value is None else value, name, str)[:most]
 
 
 def _list(most: int, form: Form) -> Form:
-    """A list of at most so many values, the last being kept."""
+    """A list, cut to its last `most` values."""
     return lambda value, name: [form(item, name) for item in _checked(value or [], name, list)[-most:]]
 
 

@@ -84,7 +84,7 @@ def search(
     if since:
         filters["since_ms"] = time_range(since, None)[0]
     log.store_spooled()
-    with suppress(Failure):  # an event may name a session of which nothing else is known
+    with suppress(Failure):  # an event may name an unknown session
         filters["session"] = session and known_sessions.resolve(sqlite.open_or_empty(), session)
 
     def asked() -> "EventQuery":

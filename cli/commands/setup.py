@@ -230,7 +230,7 @@ def exclude(
             raise Failure("EXCLUDE_NOT_EXCLUDED", f"{remove} is not excluded", "see joelclaw exclude --list")
         changed = switches.set_excluded(path, is_excluded=False)
         return Answer({"path": path, "excluded": False, "changed": changed, "archivedBefore": []})
-    folder = folder and os.path.expanduser(folder)  # a quoted `~` reaches us as it is
+    folder = folder and os.path.expanduser(folder)  # the shell leaves a quoted `~` to us
     path = os.path.realpath(folder or ".")
     if folder is None and f"{os.path.realpath(os.path.expanduser('~'))}/".startswith(f"{path.rstrip('/')}/"):
         fix = f"name it if you want that: joelclaw exclude {quoted(path)}"

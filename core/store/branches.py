@@ -3,7 +3,7 @@
 A transcript only grows at its end. If the user goes back, the next prompt names an earlier entry as its parent, or the
 client notes what was taken back. Whatever was said in between is abandoned, until a later prompt continues it.
 
-A mark tells how far a session was stored up to an entry: the number of the last call and the row of the last episode,
+A mark is the position of an entry in what was stored: the number of the last call and the row of the last episode,
 which both only grow along a transcript. A rewind is a pair of marks: the end of the transcript at that time, and the
 entry that the user went back to. Read the rewinds backwards: what follows the last one is live, before it only what
 comes before its target, and so on.

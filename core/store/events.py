@@ -114,9 +114,9 @@ def of_session(db: apsw.Connection, session: str) -> list[dict[str, Any]]:
 
 
 def hooks_by_event(db: apsw.Connection, since: int) -> list[dict[str, Any]]:
-    """Of each client's hook by event: when it was called last (`at`), and how often since a time (`calls`).
+    """For each client and event: when its hook was called last (`at`), and how often since a time (`calls`).
 
-    `faults`: outcome (`failed`, `degraded` or `late`) and error of the calls since then that had one, oldest first.
+    `faults`: outcome (`failed`, `degraded` or `late`) and error of the calls since then that were not ok, oldest first.
     """
     sql = (
         "SELECT client, event, max(at) AS at, sum(at >= ?1) AS calls, json_group_array(json_array(outcome, error))"

@@ -21,7 +21,7 @@ class Known:
     """A folder with its project now and the project that it had, "" if it is new.
 
     `made_at`: when its repository was made here (ns), which a move keeps; 0 if it is unknown. `is_same`: whether it is
-    the repository that had the former project, not another one in its place.
+    the repository that had the former project, not another repository in its place.
     """
 
     __slots__ = ("folder", "former", "is_same", "made_at", "project")

@@ -103,7 +103,7 @@ class CallDraft:
 
 
 class Pending:
-    """Values of one kind that pieces leave to the next, by the key of a call or a process; the carry stores them."""
+    """Values of a kind that a piece leaves to the next, by the key of a call or a process; the carry stores them."""
 
     def __init__(self, work: dict[str, str], kind: str) -> None:
         self._work = work  # the values of all kinds

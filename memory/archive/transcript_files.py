@@ -313,7 +313,7 @@ class Archiver:
 
     Args:
         identity: the id under which a session is stored, from the client's own.
-        agent: who wrote the files; "" to find out.
+        agent: the client that wrote the files; "" to find out.
         again: what was purged is archived again.
     """
 

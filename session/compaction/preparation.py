@@ -83,10 +83,10 @@ def reason(transcript: Transcript, *, window: int, reserve: int, enabled: bool =
 
 
 def context_entries(transcript: Transcript) -> tuple[Node, ...]:
-    """The nodes of the context: the latest summary, what it left as it was, and what came after it.
+    """The nodes of the context: the latest summary, the nodes that it kept, and those after it.
 
-    Nodes that the model does not see have no role: bookkeeping, and what a context edit omits. Of the others, a context
-    edit may have replaced the content.
+    Nodes that the model does not see have no role: bookkeeping, and what a context edit omits. A context edit may also
+    have replaced the content of a node.
     """
     at = transcript.last_compaction()
     shown = list(transcript.nodes[at + 1 :])
@@ -131,7 +131,7 @@ def context_size(transcript: Transcript) -> ContextTokens:
 
     A usage from before the latest compaction does not count. It would cause a second compaction, which drops everything
     that the first compaction kept. Nor does a usage from before a context edit. Without a newer usage, everything is
-    estimated, with pi's instructions as they are now.
+    estimated, with pi's current instructions.
     """
     shown = context_entries(transcript)
     since = takewhile(lambda node: node.head.kind != "compaction" and not node.head.edits, reversed(transcript.nodes))

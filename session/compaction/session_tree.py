@@ -97,7 +97,7 @@ def read(path: str, client: str = "", leaf: str = "") -> Transcript:
     """Read a session; damaged lines are left out and listed in `problems`.
 
     Args:
-        client: who wrote it; "" to find out by its first lines.
+        client: the client that wrote it; "" to find out by its first lines.
         leaf: the node at which to end; "" for the newest.
 
     Raises TRANSCRIPT_NOT_FOUND, TRANSCRIPT_UNREADABLE, TRANSCRIPT_EMPTY, TRANSCRIPT_UNKNOWN, TRANSCRIPT_UNSUPPORTED

@@ -221,10 +221,10 @@ class Entries:
         rules.extend(rule for rule in wanted if rule not in rules)
 
     def _replace_hooks(self, value: Any, command: str) -> None:
-        """Replace our hooks by those of this version, each group at the place of the old one; by none if no command.
+        """Replace our hooks by those of this version, each group in its old place; without `command`, remove them.
 
-        A hook with another form than that written last stays, with the path of the command as it is now, and its event
-        gets no other. Without a command, it stays only if its command line was edited.
+        A hook that differs from what we wrote last stays, with the current path of the command, and its event gets no
+        second hook. Without a command, it stays only if its command line was edited.
         """
         hooks, name = _container(value, dict, "hooks"), self.client.name
         wanted = self._hook_groups(command) if command else {}

@@ -39,7 +39,7 @@ def receipt_of(path: str) -> dict[str, Any]:
 
     `fingerprint` is the SHA-256 of what we wrote, `version` ours, `created` says whether we created the file, and
     `folders` are those that we created for it, the outermost first, as seen from the file's folder (`..`). `hooks` are
-    the forms of our hooks: one with another form was changed by the user.
+    the forms of our hooks: the user has changed a hook with another form.
     """
     try:
         value = json.loads(files.read_file(_receipt_path(path)))
@@ -316,7 +316,7 @@ def _read(path: str) -> str | None:
 
 
 def _carry_out(plan: Plan) -> str | None:
-    """Write or delete a file. Returns the path of its backup, if it got one."""
+    """Write or delete a file. Returns the path of its backup, if there is a backup."""
     if _read(plan.target) != plan.before:
         raise Failure("INSTALL_CHANGED", f"{plan.path} has changed in the meantime", "run this again")
     mode = None if plan.before is None else os.stat(plan.target).st_mode & 0o7777
