@@ -80,7 +80,7 @@ def parsed(line: bytes | str) -> dict[str, Any] | None:
 def read_lines(source: Source, offset: int, most: int) -> list[tuple[bytes, int]]:
     """The complete lines in the next `most` bytes of a source, or a single longer line, without images.
 
-    Each comes with the offset after it. A line that has more than 16 MB without its images becomes one that is not JSON.
+    Each comes with the offset after it. A line of more than 16 MB without its images becomes a line that is not JSON.
     """
     data = source.read(most, offset)
     last = data.rfind(b"\n")
