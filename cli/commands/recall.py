@@ -59,7 +59,7 @@ def recall(
     principal_ref: Composed = None,
     purpose: Composed = None,
     allowed_privacy: Composed = None,
-    include_superseded: Annotated[bool, Option("--include-superseded", help="Composed form: also replaced")] = False,
+    include_superseded: Annotated[bool, Option("--include-superseded", help="Composed form")] = False,
     reflection_limit: ComposedLimit = None,
     observation_limit: ComposedLimit = None,
     curated_limit: ComposedLimit = None,
