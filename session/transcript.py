@@ -81,7 +81,7 @@ def _ingest(
     db: apsw.Connection, event: HookEvent, session: Session, until: float, *, is_short: bool
 ) -> tuple[Sequence[Entry], int]:
     from core.store import sessions
-    from memory.archive import Limits, Origin, ingest
+    from memory.archive import Origin, ingest
 
     kind, items, path = event["kind"], event["items"], event["transcript"]
     cwd = event["cwd"] or session.state.cwd
@@ -89,8 +89,10 @@ def _ingest(
     if session.is_excluded(cwd):
         ingest.pass_over(db, path, items, origin)
         return (), 0
-    limits = Limits(deadline=until, is_short=is_short)
-    ingested = ingest.ingest_entries(db, items, origin) if items else ingest.ingest_file(db, path, origin, limits)
+    if items:
+        ingested = ingest.ingest_entries(db, items, origin)
+    else:
+        ingested = ingest.ingest_file(db, path, origin, deadline=until, is_short=is_short)
     if kind in TURN_KINDS and not items:
         position = sessions.transcript_position(db, ingest.source_of(path))
         session.state.archived_to = position[0] if position else 0
@@ -102,7 +104,7 @@ def _ingest(
     for side in clients.by_name(session.agent).side_transcripts(path) if kind in ("turn", "end") else ():
         name = os.path.splitext(os.path.basename(side))[0]
         of_side = Origin(session.agent, name, cwd, now=session.now, vectors=origin.vectors)
-        ingest.ingest_file(db, side, of_side, limits)
+        ingest.ingest_file(db, side, of_side, deadline=until, is_short=is_short)
     return ingested.entries, ingested.bytes
 
 

@@ -33,15 +33,6 @@ Why nothing is stored twice, in whatever order transcripts are read:
 
 from __future__ import annotations
 
-import time
-
-from core import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from clients.entries import Entry
-
 
 class Origin:
     """The session that is archived, and how."""
@@ -53,36 +44,6 @@ class Origin:
         self.now = now  # ms since the epoch, for messages without a time
         self.vectors = vectors  # sqlite-vec is loaded
         self.again = again  # purged content may be archived again
-
-
-class Limits:
-    """How much of a transcript a call reads. By default all of it."""
-
-    def __init__(self, *, deadline: float | None = None, is_short: bool = False) -> None:
-        self.deadline = deadline  # `time.monotonic()` after which no further line is begun; None except in a hook
-        self.is_short = is_short  # only a piece is read
-
-    def is_late(self) -> bool:
-        """Whether the deadline has passed."""
-        return self.deadline is not None and time.monotonic() >= self.deadline
-
-    def is_over(self, size: int) -> bool:
-        """Whether nothing more may be read after `size` bytes."""
-        return self.is_late() or (self.is_short and size > 0)
-
-
-class Start:
-    """The beginning of the next piece of a transcript. Only the first piece has more than an offset."""
-
-    def __init__(
-        self, offset: int, carry: str = "", *, header: Entry | None = None, earlier_files: Sequence[str] = (),
-        went_back_to: tuple[str, int] = ("", 0),
-    ) -> None:  # fmt: skip
-        self.offset = offset
-        self.carry = carry  # what the piece before it left (`carry.Carry` as JSON); "" for the first piece
-        self.header = header  # the file's first entry, if reading begins behind it; its time is that of the fork
-        self.earlier_files = earlier_files  # of a session that goes on in this file (Codex 0.171), the oldest first
-        self.went_back_to = went_back_to  # the file of these, and the offset in it, to which the user went back
 
 
 class Claim:

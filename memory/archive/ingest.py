@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import os
+import time
 
 import clients
 from clients import content
-from clients.entries import Entry
 from core import TYPE_CHECKING, files, words
 from core.errors import FAILED, USAGE, Failure, either
 from core.redaction import redact
 from core.store import sessions, sources, sqlite
 from core.words import clean
-from memory.archive import Claim, Limits, Origin, Start
+from memory.archive import Claim, Origin
 from memory.archive.texts import clean_name, identifier_of
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     import apsw
 
+    from clients.entries import Entry
     from core.store.sources import Source
     from memory.archive.admission import Admission
     from memory.archive.carry import Carry
@@ -55,27 +56,30 @@ class Ingested:
         self.entries = [*self.entries, *piece.entries][-400:]
 
 
-def ingest_file(db: apsw.Connection, path: str, origin: Origin, limits: Limits | None = None) -> Ingested:
+def ingest_file(
+    db: apsw.Connection, path: str, origin: Origin, *, deadline: float | None = None, is_short: bool = False
+) -> Ingested:
     """Archive the new part of a transcript; a file that does not exist has no new part.
 
     Args:
         db: open for writing, in no transaction.
-        limits: how much is read for a hook of the running session; the next call continues. None: to the end, and the
-            caller settles the claims.
+        deadline: in a hook of the running session, the `time.monotonic()` after which no further line is begun; the
+            next call continues. None: the file is read to its end, and the caller settles the claims.
+        is_short: only a piece is read.
 
     Raises Failure: TRANSCRIPT_UNREADABLE, or what the store says; pieces that were stored remain.
     """
     ingested = Ingested(origin.agent)
     try:
         with sources.open_source(path) as source:
-            reader = _Reader(source, path, origin, limits or Limits())
-            _ingest_pieces(db, reader, ingested)
-            if ingested.added and clients.by_name(origin.agent).ids_of_copies == "none":
+            reader = Reader(source, path, origin, deadline=deadline, is_short=is_short)
+            ingest_pieces(db, reader, ingested)
+            if ingested.added and reader.client.ids_of_copies == "none":
                 from memory.archive import copies
 
                 copies.settle_opening(db, clean_name(origin.session), vectors=origin.vectors)
-            if limits and _settle(db, ingested.claims, origin):
-                _ingest_pieces(db, reader, again := Ingested())
+            if deadline is not None and _settle(db, ingested.claims, origin):
+                ingest_pieces(db, reader, again := Ingested())
                 ingested.is_rewound |= again.is_rewound
                 _settle(db, again.claims, origin)  # such as copies of a parent's calls, which it has once more
     except FileNotFoundError:
@@ -87,13 +91,13 @@ def ingest_file(db: apsw.Connection, path: str, origin: Origin, limits: Limits |
     return ingested
 
 
-def _ingest_pieces(db: apsw.Connection, reader: _Reader, ingested: Ingested) -> None:
+def ingest_pieces(db: apsw.Connection, reader: Reader, ingested: Ingested) -> None:
     """Read and store piece by piece, until nothing is left or a limit is reached."""
     name, archive = source_of(reader.path), None
     while True:
         position = sessions.transcript_position(db, name)
-        start = reader.start(position)
-        if not reader.has_new(start.offset):
+        begin, carry = reader.resume(position)
+        if not reader.source.read(1, begin):
             return
         if archive is None:
             from memory.archive.session_archive import Piece, SessionArchive
@@ -101,18 +105,22 @@ def _ingest_pieces(db: apsw.Connection, reader: _Reader, ingested: Ingested) -> 
             archive = SessionArchive(db, reader.origin, ingested.claims)
         if sessions.is_forgotten(db, archive.session):
             return
-        piece = Piece(archive, start.carry)
-        if start.earlier_files and not _begin_with_rewind(db, reader, start, piece, ingested):
-            return
-        reader.fill(piece, start)
-        if piece.end == start.offset:
+        piece = Piece(archive, carry)
+        if not begin and reader.client.ids_of_copies == "none":
+            from memory.archive import copies
+
+            begin = copies.begin_file(db, reader, piece, ingested)
+            if ingested.bytes and reader.is_over():
+                return
+        reader.fill(piece, begin)
+        if piece.end == begin:
             return
         stored = archive.store(name, position, piece, reader.head(piece.end))
         if stored is None:  # another process was faster: continue from its offset
             continue
         ingested.add(piece, *stored)
-        ingested.bytes += piece.end - start.offset
-        if reader.limits.is_over(ingested.bytes):
+        ingested.bytes += piece.end - begin
+        if reader.is_over():
             return
 
 
@@ -181,8 +189,8 @@ def pass_over(db: apsw.Connection, path: str, entries: Sequence[Entry], origin: 
             carry.passed = identifier_of(entry, session, b"", 0)
     if not entries:
         with sources.open_source(path) as source:
-            reader = _Reader(source, path, origin, Limits())
-            begin = reader.start(position).offset
+            reader = Reader(source, path, origin)
+            begin, _ = reader.resume(position)
             offset = max((end for _, end in content.lines_from(source, begin)), default=begin)
             head = reader.head(offset)
     with sqlite.transaction(db):
@@ -194,53 +202,56 @@ def source_of(path: str) -> str:
     return redact(clean(sources.real_path(path)))[0]
 
 
-class _Reader:
+class Reader:
     """Reads the new lines of a transcript (`path`) of a session (`origin`) in pieces."""
 
-    def __init__(self, source: Source, path: str, origin: Origin, limits: Limits) -> None:
+    def __init__(
+        self, source: Source, path: str, origin: Origin, *, deadline: float | None = None, is_short: bool = False
+    ) -> None:
+        self.source = source
         self.path = path
         self.origin = origin
-        self.limits = limits
-        self._source = source
-        self._client = clients.with_transcript(origin.agent)
-        self._is_side = self._client.is_side(path)
+        self.client = clients.with_transcript(origin.agent)
+        self._deadline = deadline
+        self._is_short = is_short
+        self._is_side = self.client.is_side(path)
         name = os.path.splitext(os.path.basename(sources.plain_path(path)))[0]
-        self._is_named_by_session = self._client.named_by_file and name == origin.session
+        self._is_named_by_session = self.client.named_by_file and name == origin.session
+        self._repeats_prompts: bool | None = None  # its lines say again what the user typed
         self._admission = _admission(origin, source)
 
-    def start(self, position: Position | None) -> Start:
-        """Where reading continues; at the beginning if nothing was read, or if the file was cut or replaced."""
+    def of_file(self, source: Source, path: str) -> Reader:
+        """The same for another file of the session."""
+        return Reader(source, path, self.origin, deadline=self._deadline, is_short=self._is_short)
+
+    def is_over(self) -> bool:
+        """Whether no further piece may be read."""
+        return self._is_short or self._is_late()
+
+    def _is_late(self) -> bool:
+        return self._deadline is not None and time.monotonic() >= self._deadline
+
+    def resume(self, position: Position | None) -> tuple[int, str]:
+        """The offset and the carry with which reading continues; 0 and "" if the file is new, was cut or replaced."""
         if position is not None:
             offset, head, carry = position
-            if offset > 0 and self._source.read(1, offset - 1) == b"\n" and self.head(offset) == head:
-                return Start(offset, carry)
-        if self._client.ids_of_copies == "none":
-            from memory.archive import copies
-
-            return copies.start_behind_copies(self._source, self.path, self._client)
-        return Start(0)
+            if offset > 0 and self.source.read(1, offset - 1) == b"\n" and self.head(offset) == head:
+                return offset, carry
+        return 0, ""
 
     def head(self, offset: int) -> str:
         """A fingerprint of the first kilobyte before an offset: it identifies the file."""
-        return words.fingerprint(self._source.read(min(offset, 1024), 0).decode("latin-1"))
+        return words.fingerprint(self.source.read(min(offset, 1024), 0).decode("latin-1"))
 
-    def has_new(self, offset: int) -> bool:
-        """Whether anything follows `offset`."""
-        return bool(self._source.read(1, offset))
-
-    def fill(self, piece: Piece, start: Start) -> None:
-        """Add the next lines to a piece, and set its end; after the deadline no more than the first of them."""
-        piece.end = start.offset
-        if start.header is not None:
-            piece.begin_line(start.header)
-            piece.forked_at = start.header.at or 0
+    def fill(self, piece: Piece, begin: int) -> None:
+        """Add the lines after an offset to a piece, and set its end; after the deadline no more than the first."""
+        piece.end = begin
         if self._admission is not None:
             self._admission.go_on_in(piece.carry.folder)
-        piece.keeps_entries = self.limits.deadline is not None
-        most = PIECE_BYTES if piece.keeps_entries else 1024 * 1024
-        lines = content.read_lines(self._source, start.offset, most)
+        piece.keeps_entries = self._deadline is not None
+        lines = content.read_lines(self.source, begin, PIECE_BYTES if piece.keeps_entries else 1024 * 1024)
         for number, (line, end) in enumerate(lines, 1):
-            if piece.end > start.offset and self.limits.is_late():
+            if piece.end > begin and self._is_late():
                 break
             piece.end = end
             if line.strip():
@@ -252,12 +263,12 @@ class _Reader:
         if value is None:
             piece.bad_lines += 1
             return
-        entries = self._client.side_entries(value) if self._is_side else clients.entries_of(self._client, value)
+        entries = self.client.side_entries(value) if self._is_side else clients.entries_of(self.client, value)
         if not entries:
-            piece.bad_lines += self._client.is_unread_bad
+            piece.bad_lines += self.client.is_unread_bad
             return
         head = entries[0]
-        if head.kind == "prompt" and self._client.typed_marks:
+        if head.kind == "prompt" and self.client.typed_marks:
             head.text = self.typed(head, following)
         is_named = self._is_named_by_session and head.kind != "title"
         owner = head.copied_from or (head.session if is_named else "")
@@ -274,22 +285,10 @@ class _Reader:
 
     def typed(self, prompt: Entry, following: Iterable[bytes]) -> str:
         """What the user typed of a prompt; `following` are the next lines."""
-        begin = self._source.read(PIECE_BYTES, 0)
-        is_repeated = any(mark in begin for mark in self._client.typed_marks)
-        return self._client.typed_text(prompt, following if is_repeated else None)
-
-    def first_prompt(self, path: str, offset: int) -> str:
-        """The id of the first prompt after an offset of another file of the session; "" if there is none."""
-        try:
-            with sources.open_source(path) as source:
-                for line, end in content.lines_from(source, offset):
-                    head = next(iter(clients.entries_of(self._client, content.parsed(line) or {})), None)
-                    following = (later for later, _ in content.read_lines(source, end, PIECE_BYTES)[:20])
-                    if head and head.kind == "prompt" and self.typed(head, following):
-                        return head.id
-        except (OSError, ValueError):
-            pass
-        return ""
+        if self._repeats_prompts is None:
+            begin = self.source.read(PIECE_BYTES, 0)
+            self._repeats_prompts = any(mark in begin for mark in self.client.typed_marks)
+        return self.client.typed_text(prompt, following if self._repeats_prompts else None)
 
     def _kept_output(self, name: str) -> str:
         """An output that the client keeps in a file of its own next to the transcript: its head and its tail."""
@@ -315,29 +314,6 @@ def _admission(origin: Origin, source: Source | None = None) -> Admission | None
     known = switches.load()[0]
     is_needed = known["excluded"] or known["silences"]
     return Admission(known, origin, clients.by_name(origin.agent), source) if is_needed else None
-
-
-# Codex 0.171: if the user goes back, the session goes on in another file, which names an earlier file.
-
-
-def _begin_with_rewind(db: apsw.Connection, reader: _Reader, start: Start, piece: Piece, ingested: Ingested) -> bool:
-    """Ingest the earlier files of the session, then begin the first piece of this file with the rewind to before the
-    first prompt that it leaves out; False if a limit was reached.
-    """
-    from memory.archive.carry import Carry
-
-    for path in start.earlier_files:
-        try:
-            with sources.open_source(path) as source:
-                _ingest_pieces(db, _Reader(source, path, reader.origin, reader.limits), ingested)
-        except (OSError, ValueError):
-            pass
-        if position := sessions.transcript_position(db, source_of(path)):
-            piece.carry.mark = max(piece.carry.mark, Carry.from_json(position[2]).mark)
-    piece.carry.leaf = piece.carry.mark
-    if prompt := reader.first_prompt(*start.went_back_to):
-        piece.begin_line(Entry("rollback", rewound_to=prompt))
-    return not reader.limits.is_over(ingested.bytes)
 
 
 def unreadable(path: str, reason: object) -> Failure:
