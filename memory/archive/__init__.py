@@ -4,7 +4,7 @@ How a line becomes rows, with the functions in the order in which they run. A ho
 transcript; `memory archive` finds the files and their sessions first (`transcript_files`).
 
     ingest.ingest_file                  continues at the stored offset, a piece (up to 1 MB) at a time
-        _Reader._add_line               line → entries, by the client; `admission` leaves out excluded folders
+        Reader._add_line                line → entries, by the client; `admission` leaves out excluded folders
             Piece.begin_line            the node of the line in the session's tree
                 pieces_of_others        the piece of the parent, if a fork copied the line; else the session's own piece
             Piece.add                   entry → Message: a prompt, answer, note or title, cut and redacted (`texts`)
@@ -25,7 +25,7 @@ Why nothing is stored twice, in whatever order transcripts are read:
 | a piece: after a kill, or in two processes | its offset is stored with it, if no other process has moved the offset |
 | an entry: a file is read again, or a message has grown | its id is known: the client's, else a hash of the line |
 | purged or forgotten entries | their ids stay known, until `--again` removes the purged ids, or brings back the rest |
-| a prompt that was typed ahead, and then written as a prompt | `carry.TypedAhead` remembers the prompt |
+| a prompt that was typed ahead, and then written as a prompt | `Carry.handed` remembers the prompt |
 | what a client without a transcript sends at each event | `ingest._not_known` begins at the last message |
 | what a fork, a subagent or a resumed session copied | it stays with the session that said it first (`copies`) |
 | what a fork gave back to its parent, in the fork's order | `sessions.read_again`: the parent starts over |

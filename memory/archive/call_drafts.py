@@ -102,54 +102,36 @@ class CallDraft:
         return names_in_order(text)
 
 
-class Pending:
-    """Values of a kind that a piece leaves to the next, by the key of a call or a process; the carry stores them."""
-
-    def __init__(self, work: dict[str, str], kind: str) -> None:
-        self._work = work  # the values of all kinds
-        self._kind = kind
-
-    def get(self, key: str = "") -> str:
-        """A value; "" if there is none."""
-        return self._work.get(f"{self._kind} {key}".rstrip(), "")
-
-    def pop(self, key: str) -> str:
-        """A value, which is no longer pending."""
-        return self._work.pop(f"{self._kind} {key}", "")
-
-    def set(self, key: str, value: str) -> None:
-        """Keep a value."""
-        self._work[f"{self._kind} {key}".rstrip()] = value
-        if len(self._work) > 60:  # the oldest outlived its use
-            del self._work[next(other for other in self._work if other != "last")]
-
-
 class SessionCalls:
     """Collects the entries of a piece in order, then stores what they say.
 
     | what ends a call | how the call is known | method |
     |---|---|---|
     | its result | by its id | `_finish` |
-    | the result of the script (Codex) that made it and perhaps others | `_part_kinds` | `_finish_script` |
-    | the end of a command that such a script ran | `_part_kinds`: its fingerprint | `_finish_part` |
-    | the end of its background process | `_process_calls` | `_finish_process` |
-    | the result of another call, which asked for the output of that process | `_asked` | `_finish_asking` |
+    | the result of the script (Codex) that made it and perhaps others | `parts` | `_finish_script` |
+    | the end of a command that such a script ran | `parts`: its fingerprint | `_finish_part` |
+    | the end of its background process | `runs` | `_finish_process` |
+    | the result of another call, which asked for the output of that process | `asks` | `_finish_asking` |
 
-    `is_copy`: a fork copied them. `work`: the values of each `Pending`, which are changed.
+    Args:
+        is_copy: a fork copied them.
+        work: what the calls of earlier pieces wait for, which is changed.
+
+    | `work` | of | value |
+    |---|---|---|
+    | last | the session | the key of its last call |
+    | script | the session | the key of its last script |
+    | parts | a script without a result | the kinds of its calls, see `_kind_of` |
+    | runs | a background process | the key of the call that began it |
+    | asks | a call | the background process whose output it asks for |
+    | prints | a call or process | command and path, if its output may hold a secret |
     """
 
     def __init__(self, work: dict[str, str], folder: str, *, is_copy: bool = False) -> None:
+        self._work = work
         self._is_copy = is_copy
         self.project = ""  # of the entries that are added
-        self.last_call = Pending(work, "last")  # its key
-        self._script = Pending(work, "script")  # the last script
-        # by script without a result: the kinds of its calls. That of a known command is its fingerprint; an unknown
-        # command is `?`, a patch `p`, anything else `-`
-        self._part_kinds = Pending(work, "parts")
-        self._process_calls = Pending(work, "runs")  # by background process: the call that began it
-        self._asked = Pending(work, "asks")  # by call: the background process whose output it asks for
-        self._printing = Pending(work, "prints")  # by either: command and path, if its output may hold a secret
-        self._last_call_before = self.last_call.get()
+        self._last_call_before = self.last_call()
         self._last_spoke_at = 0  # ms
         self._turn_ended_at = 0  # ms
         self._has_answered = True  # after its last call; the end of a turn without an answer is none
@@ -160,6 +142,10 @@ class SessionCalls:
             folder = folder.rpartition("/")[0]
             if folder and names_in_order(folder.rpartition("/")[2]):
                 self._folders.append(folder)
+
+    def last_call(self) -> str:
+        """The key of the last call; "" if there is none."""
+        return self._work.get("last", "")
 
     def add(self, entry: Entry, prompts: int) -> None:
         """Add an entry; `prompts` is the number of prompts before it in this piece."""
@@ -206,7 +192,7 @@ class SessionCalls:
             self._draft(key).outcome = "stopped"
             return
         self._has_answered = False
-        if self._part_kinds.get(key):
+        if self._work.get(f"parts {key}"):
             self._finish_script(key, result)
         elif not (draft := self._draft(key)).outcome:
             if result.results:  # of a script without calls
@@ -217,27 +203,27 @@ class SessionCalls:
         """Give each call of a script its share of the result."""
         from clients.codex_script import shares
 
-        kinds = self._part_kinds.get(script).split()
+        kinds = self._work[f"parts {script}"].split()
         found = shares(result, [kind not in ("p", "-") for kind in kinds])
         # in reverse, since a script that goes on is known by its first call
         for number, share in reversed([*enumerate(found, 1)]):
             draft, kind = self._draft(part_key(script, number)), kinds[number - 1]
             if share is None or draft.outcome not in ("", RUNNING):
                 continue
-            if kind == "-" and not self._asked.get(draft.key) and not result.process:
+            if kind == "-" and f"asks {draft.key}" not in self._work and not result.process:
                 share.failed = bool(result.failed) and share.failed
                 if share.process:  # the program to which it wrote
-                    self._asked.set(draft.key, call_key(share.process))
+                    self._work[f"asks {draft.key}"] = call_key(share.process)
             elif share.failed is None and not any(map(is_error_line, share.text.splitlines())):
                 share.failed = False
             self._finish(draft, share)
         if not result.process:
-            self._part_kinds.pop(script)
+            self._work.pop(f"parts {script}", None)
 
     def _parts(self, kind: str) -> list[CallDraft]:
         """The calls of the latest script that are of a kind and may still go on."""
-        script = self._script.get()
-        kinds = enumerate(self._part_kinds.get(script).split(), 1)
+        script = self._work.get("script", "")
+        kinds = enumerate(self._work.get(f"parts {script}", "").split(), 1)
         drafts = [self._draft(part_key(script, number)) for number, found in kinds if found == kind]
         return [draft for draft in drafts if draft.outcome in ("", RUNNING)]
 
@@ -258,16 +244,14 @@ class SessionCalls:
             return
         self._drafts[draft.key] = draft
         self._events.append((draft, prompts))
-        self.last_call.set("", draft.key)
+        self._work["last"] = draft.key
         if call.part:
-            runs = "?" if "exec" in call.tool or "shell" in call.tool else "-"
-            kind = words.fingerprint(call.command)[:8] if call.command else "p" if call.files else runs
-            self._part_kinds.set(key, f"{self._part_kinds.get(key)} {kind}")
-            self._script.set("", key)
+            self._work["script"] = key
+            self._work[f"parts {key}"] = f"{self._work.get(f'parts {key}', '')} {_kind_of(call)}"
         if any(draft.printing):
-            self._printing.set(draft.key, f"{draft.command}\n{file_path(call.target)}")
+            self._work[f"prints {draft.key}"] = f"{draft.command}\n{file_path(call.target)}"
         if call.process:
-            self._asked.set(draft.key, call_key(call.process))
+            self._work[f"asks {draft.key}"] = call_key(call.process)
 
     def _draft(self, key: str) -> CallDraft:
         """The draft of a call; a new draft if the call is stored already."""
@@ -278,8 +262,8 @@ class SessionCalls:
 
     def _finish(self, draft: CallDraft, result: Entry) -> None:
         """Note the result of a call."""
-        asked = self._asked.pop(draft.key)
-        printed = self._printing.pop(draft.key) or (self._printing.get(asked) if asked else "")
+        asked = self._work.pop(f"asks {draft.key}", "")
+        printed = self._work.pop(f"prints {draft.key}", "") or self._work.get(f"prints {asked}", "")
         if printed and (not draft.is_begun or asked):
             command, _, path = printed.rpartition("\n")
             draft.printing = (command, path)
@@ -290,16 +274,16 @@ class SessionCalls:
         ended = "failed" if result.failed else "" if result.failed is None else "ok"
         draft.finish(result.text, RUNNING if process else ended, result.process)
         if process:
-            self._process_calls.set(process, draft.key)
+            self._work[f"runs {process}"] = draft.key
             if printed:
-                self._printing.set(process, printed)
+                self._work[f"prints {process}"] = printed
 
     def _finish_asking(self, draft: CallDraft, process: str, result: Entry) -> None:
         """Note the result of a call that asked for the output of a process. A failure is that of the process."""
         text, failed = result.text, bool(result.failed)
-        if begun := self._process_calls.get(process):
-            if not result.process and self._part_kinds.get(begun):
-                self._process_calls.pop(process)
+        if begun := self._work.get(f"runs {process}"):
+            if not result.process and self._work.get(f"parts {begun}"):
+                del self._work[f"runs {process}"]
                 self._finish_script(begun, result)
                 text = ""
             elif not result.process:
@@ -309,9 +293,9 @@ class SessionCalls:
 
     def _finish_process(self, process: str, text: str, failed: bool | None) -> None:
         """Note the end of a background process in the call that began it; `failed` is None if it was stopped."""
-        if begun := self._process_calls.get(process):
+        if begun := self._work.get(f"runs {process}"):
             if text or not failed:  # else its output may still be asked for
-                self._process_calls.pop(process)
+                del self._work[f"runs {process}"]
             draft = self._draft(begun)
             reason = both_ends(text, MAX_READ_CHARS, *draft.printing) if failed else ""
             draft.set_outcome("stopped" if failed is None else "failed" if failed else "ok", reason)
@@ -366,6 +350,13 @@ def call_key(call: str) -> str:
 def part_key(script: str, number: int) -> str:
     """The key of a script's call with this number, from 1; the first has the key of the script."""
     return script if number < 2 else call_key(f"{script}#{number}")
+
+
+def _kind_of(call: Entry) -> str:
+    """The kind of a script's call: its command's fingerprint, `?` if that is unknown, `p` for a patch, else `-`."""
+    if call.command:
+        return words.fingerprint(call.command)[:8]
+    return "p" if call.files else "?" if "exec" in call.tool or "shell" in call.tool else "-"
 
 
 def _store_call(db: apsw.Connection, session: Session, names: _Names, places: SessionPlaces, draft: CallDraft) -> int:

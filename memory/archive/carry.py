@@ -33,50 +33,6 @@ class Message:
         return "\n".join(part for part in parts if part)
 
 
-class TypedAhead:
-    """The prompts that the user typed while a turn ran, and which of them the model has.
-
-    | the client writes | what becomes of the text |
-    |---|---|
-    | enqueue | it waits in `queue` |
-    | remove: the model gets it within the turn | it is a message now |
-    | the same, and then an ordinary prompt (newer versions) | `handed` remembers it: both are the same message |
-    | dequeue: the ordinary prompt follows | that is the message |
-    | the ordinary prompt, and then remove | that is the message; the text in `queue` becomes "" |
-    | popAll: the user took everything back | nothing |
-
-    A client also queues its own notices; their text is "".
-    """
-
-    def __init__(self, queue: list[str], handed: list[str]) -> None:
-        self.queue = queue  # texts, the oldest first; the last twenty
-        self.handed = handed  # fingerprints; the last twenty
-
-    def follow(self, operation: str, text: str) -> str:
-        """Apply an operation; returns the text that becomes a message by it, or ""."""
-        if operation == "enqueue":
-            self.queue.append(texts.bounded(text))
-            del self.queue[:-20]
-        elif operation == "popAll":
-            self.queue.clear()
-        elif self.queue and (first := self.queue.pop(0)) and operation == "remove":
-            is_repeated = self.note_prompt(first)  # typed twice, it is archived once
-            self.handed.append(words.fingerprint(first))
-            del self.handed[:-20]
-            return "" if is_repeated else first
-        return ""
-
-    def note_prompt(self, text: str) -> bool:
-        """Note that the model has a prompt; returns whether it was archived before, so that this is the second time."""
-        fingerprint = words.fingerprint(text)
-        if fingerprint in self.handed:
-            self.handed.remove(fingerprint)
-            return True
-        if text in self.queue:
-            self.queue[self.queue.index(text)] = ""
-        return False
-
-
 class Carry:
     """What a piece leaves to the next piece of its session. Stored by name; `last` as a list of messages, `drafts`."""
 
@@ -89,9 +45,9 @@ class Carry:
         self.mark: Mark = branches.START  # of the last entry
         self.leaf: Mark = branches.START  # of the last entry in the tree
         self.parents = False  # entries name their parent
-        self.queue: list[str] = []  # of `TypedAhead`
-        self.handed: list[str] = []  # of `TypedAhead`
-        self.work: dict[str, str] = {}  # what `SessionCalls` carries
+        self.queue: list[str] = []  # what the user typed ahead: the last twenty texts, the oldest first
+        self.handed: list[str] = []  # fingerprints of such texts that the model has; the last twenty
+        self.work: dict[str, str] = {}  # what `SessionCalls` waits for
         self.passed = ""  # id of the last message that was said in an excluded folder and is never archived
         self.last: Message | None = None  # the last message
 
@@ -120,7 +76,45 @@ class Carry:
         """The text to store."""
         last = [] if self.last is None else [vars(self.last)]
         stored = {name: value for name, value in vars(self).items() if name != "last"}
-        return json_text.dumps({**stored, "folder": redact(self.folder)[0], "drafts": last})
+        kept = {"last", "script", *list(self.work)[-60:]}  # what waits longer has outlived its use
+        work = {name: value for name, value in self.work.items() if name in kept}
+        return json_text.dumps({**stored, "work": work, "folder": redact(self.folder)[0], "drafts": last})
+
+    def follow_queue(self, operation: str, text: str) -> str:
+        """Note what the user types while a turn runs; returns the text that becomes a message by it, or "".
+
+        | the client writes | what becomes of the text |
+        |---|---|
+        | enqueue | it waits in `queue` |
+        | remove: the model gets it within the turn | it is a message now |
+        | the same, and then an ordinary prompt (newer versions) | `handed` remembers it: both are the same message |
+        | dequeue: the ordinary prompt follows | that is the message |
+        | the ordinary prompt, and then remove | that is the message; the text in `queue` becomes "" |
+        | popAll: the user took everything back | nothing |
+
+        A client also queues its own notices; their text is "".
+        """
+        if operation == "enqueue":
+            self.queue.append(texts.bounded(text))
+            del self.queue[:-20]
+        elif operation == "popAll":
+            self.queue.clear()
+        elif self.queue and (first := self.queue.pop(0)) and operation == "remove":
+            is_repeated = self.is_archived_prompt(first)  # typed twice, it is archived once
+            self.handed.append(words.fingerprint(first))
+            del self.handed[:-20]
+            return "" if is_repeated else first
+        return ""
+
+    def is_archived_prompt(self, text: str) -> bool:
+        """Whether a prompt was archived when it left the queue. Otherwise it leaves the queue now."""
+        fingerprint = words.fingerprint(text)
+        if fingerprint in self.handed:
+            self.handed.remove(fingerprint)
+            return True
+        if text in self.queue:
+            self.queue[self.queue.index(text)] = ""
+        return False
 
     def leave_out_quotes(self, purged: set[str]) -> None:
         """Remove the texts that may quote purged episodes, which are given by their ids."""

@@ -15,7 +15,7 @@ from core.store import branches, calls, documents, folders, sessions, sqlite
 from memory import gate
 from memory.archive import Claim, Origin, texts
 from memory.archive.call_drafts import SessionCalls
-from memory.archive.carry import Carry, Message, TypedAhead
+from memory.archive.carry import Carry, Message
 from memory.archive.texts import clean_name, identifier_of
 from recall.vectors import document_vector
 
@@ -49,7 +49,6 @@ class Piece:
         self.carry = Carry.from_json(carry)
         self.carry.session = archive.session
         self.is_first = not carry and not archive.fork
-        self._typed_ahead = TypedAhead(self.carry.queue, self.carry.handed)
         self.calls = SessionCalls(self.carry.work, archive.folder, is_copy=bool(archive.fork))
         self.pieces_of_others: dict[str, Piece] = {}  # what a fork copied, by the session that said it
         self.keeps_entries = False  # else their texts stay in memory
@@ -113,12 +112,12 @@ class Piece:
         self.calls.project = self.archive.project_of(self.carry.folder)
         self.calls.add(entry, self.prompts)
         if entry.kind == "call" and self._node:
-            self._node.calls.append(self.calls.last_call.get())
+            self._node.calls.append(self.calls.last_call())
         if entry.kind == "title":
             self._add_title(entry)
         elif entry.kind in ("prompt", "answer") or entry.origin:
             self._add_said(entry, line, number)
-        elif entry.kind == "queue" and (text := self._typed_ahead.follow(entry.operation, entry.text)):
+        elif entry.kind == "queue" and (text := self.carry.follow_queue(entry.operation, entry.text)):
             typed = Entry("prompt", entry.at, text=text)
             # identified by its text and time, since lines that give several to the model at once are all alike
             self._add_message(typed, identifier_of(typed, self.archive.session, b"", 0), texts.bounded(text))
@@ -141,7 +140,7 @@ class Piece:
         if self._node and entry.kind == "prompt" and not entry.call:
             self._node.is_prompt = True
         is_new_prompt = entry.kind == "prompt" and identifier not in self._by_id
-        if not (is_new_prompt and self._typed_ahead.note_prompt(body)):
+        if not (is_new_prompt and self.carry.is_archived_prompt(body)):
             self._add_message(entry, identifier, body)
 
     def _add_message(self, entry: Entry, identifier: str, body: str) -> None:
