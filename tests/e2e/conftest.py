@@ -19,7 +19,10 @@ def chosen(config: pytest.Config) -> list[str]:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Parametrise `case` with the cases that a test's mark lists for each client."""
+    """Parametrise `agent` with the clients of a test's mark that are under test, or `case` with their cases."""
+    if "agent" in metafunc.fixturenames:
+        (mark,) = metafunc.definition.iter_markers("agents")
+        metafunc.parametrize("agent", [agent for agent in mark.args if agent in chosen(metafunc.config)])
     if "case" not in metafunc.fixturenames:
         return
     (mark,) = metafunc.definition.iter_markers("cases")
@@ -28,7 +31,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the mark."""
+    """Register the marks."""
+    config.addinivalue_line("markers", "agents(*names): the clients that a test is about")
     config.addinivalue_line("markers", "cases(of): function from a client's name to the sessions of a test")
 
 

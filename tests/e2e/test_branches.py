@@ -42,13 +42,6 @@ SPAWN = {
 }
 
 
-def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    chosen = metafunc.config.getoption("--agent")
-    of = {"fork": FORKS, "subagent": SPAWN, "back": ("claude", "codex", "opencode", "pi")}
-    agents = next(names for word, names in of.items() if word in metafunc.function.__name__)
-    metafunc.parametrize("agent", [agent for agent in agents if chosen in (agent, "all")])
-
-
 class Talk(Workplace):
     """A client with our hooks, a process for each prompt, and a model that says these replies."""
 
@@ -119,6 +112,7 @@ def talk(agent: str, tmp_path: Path) -> Iterator[Callable[..., Talk]]:
         place.run.mock.server_close()
 
 
+@pytest.mark.agents(*FORKS)
 def test_a_fork_has_only_what_was_said_in_it(agent: str, talk: Callable[..., Talk]) -> None:
     place = talk()
     go_on, fork = FORKS[agent]
@@ -135,6 +129,7 @@ def test_a_fork_has_only_what_was_said_in_it(agent: str, talk: Callable[..., Tal
     assert {text: place.of(text) for text in expected} == {text: [(name, False)] for text, name in expected.items()}
 
 
+@pytest.mark.agents(*SPAWN)
 def test_what_a_subagent_is_asked_is_not_the_users_task(agent: str, talk: Callable[..., Talk]) -> None:
     name, given = SPAWN[agent]
     place = talk({"text": "I ask.", "tool_calls": [{"name": name, "args": given}]})
@@ -153,6 +148,7 @@ def test_what_a_subagent_is_asked_is_not_the_users_task(agent: str, talk: Callab
     assert '**Task:** "how large is the delta"' in note and ASKED not in note
 
 
+@pytest.mark.agents("claude", "codex", "opencode", "pi")
 def test_going_back_abandons_what_was_said(agent: str, talk: Callable[..., Talk]) -> None:
     place = talk({"text": "It is in alpha.py"}, {"text": "In beta.py"}, {"text": "It works in gamma.py"})
     go_on = FORKS[agent][0]

@@ -12,13 +12,10 @@ from real_clients import opencode
 
 from .session import Workplace
 
+pytestmark = pytest.mark.agents("opencode")
+
 NOTICE = "The harbour tidies up its papers"
 SECONDS = 120
-
-
-def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    chosen = metafunc.config.getoption("--agent")
-    metafunc.parametrize("agent", ["opencode"] if chosen in ("opencode", "all") else [])
 
 
 @pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not installed")

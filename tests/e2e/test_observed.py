@@ -30,11 +30,6 @@ NEXT = {
 }
 
 
-def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    chosen = metafunc.config.getoption("--agent")
-    metafunc.parametrize("agent", [agent for agent in CLIENTS if chosen in (agent, "all")])
-
-
 class Observed(Workplace):
     """A client with our hooks and a scripted observer."""
 
@@ -80,6 +75,7 @@ class Observed(Workplace):
         return commands
 
 
+@pytest.mark.agents(*CLIENTS)
 def test_a_session_is_observed_before_compaction_and_the_next_one_learns_it(agent: str, tmp_path: Path) -> None:
     client = Observed(agent, tmp_path)
     outcome = client.play(client.script)

@@ -8,6 +8,8 @@ import pytest
 
 from .session import Workplace, requests_of
 
+pytestmark = [pytest.mark.agents("pi"), pytest.mark.usefixtures("agent")]
+
 OURS = '[compaction]\nsummary = "joelclaw"\n'
 COMMANDS = """
 export default (pi) => {
@@ -28,11 +30,6 @@ FACT = "Decision: the gauge of Husum is read in UTC because its clock never chan
 KEPT = "Now write the report of the week, and mention the harbour of Tromsø"
 MODELS = "THE MODEL OF THE CLIENT WROTE THIS"
 USAGE = {"input": 900, "output": 20}
-
-
-def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    chosen = metafunc.config.getoption("--agent")
-    metafunc.parametrize("agent", ["pi"] if chosen in ("pi", "all") else [])
 
 
 class Played(Workplace):
@@ -73,8 +70,7 @@ TALK = ("Which clock does the gauge of Husum have?", KEPT)
 
 
 @pytest.mark.parametrize("focus", ["", " the harbours"])
-def test_a_second_compaction_with_nothing_between_is_cancelled(agent: str, tmp_path: Path, focus: str) -> None:
-    assert agent == "pi"
+def test_a_second_compaction_with_nothing_between_is_cancelled(tmp_path: Path, focus: str) -> None:
     played = Played(tmp_path, *TALK, "/shrink", f"/shrink{focus}", "And now?")
     assert len(played.of("compaction")) == 1
     assert played.asked_for_summaries() == 1
@@ -84,16 +80,14 @@ def test_a_second_compaction_with_nothing_between_is_cancelled(agent: str, tmp_p
     assert played.requests[-1].texts.count(KEPT) == 1, "what the first compaction kept is still there"
 
 
-def test_without_the_guard_the_model_is_asked_again(agent: str, tmp_path: Path) -> None:
+def test_without_the_guard_the_model_is_asked_again(tmp_path: Path) -> None:
     """The control of the test above."""
-    assert agent == "pi"
     played = Played(tmp_path, *TALK, "/shrink", "/shrink", "And now?", hooks=False)
     assert len(played.of("compaction")) == 2
     assert played.asked_for_summaries() == 2
 
 
-def test_on_request_the_summary_is_ours(agent: str, tmp_path: Path) -> None:
-    assert agent == "pi"
+def test_on_request_the_summary_is_ours(tmp_path: Path) -> None:
     played = Played(tmp_path, *TALK, "/shrink", "And now?", settings=OURS)
     (compaction,) = played.of("compaction")
     assert played.asked_for_summaries() == 0
@@ -107,9 +101,8 @@ def test_on_request_the_summary_is_ours(agent: str, tmp_path: Path) -> None:
     assert not played.events("compaction.summary.failed")
 
 
-def test_the_entry_is_kept_that_pi_itself_would_keep(agent: str, tmp_path: Path) -> None:
+def test_the_entry_is_kept_that_pi_itself_would_keep(tmp_path: Path) -> None:
     """Without a setting of ours, the tokens are those of pi's `settings.json`."""
-    assert agent == "pi"
     first_kept = []
     for name, settings in (("ours", OURS), ("its", "")):
         (tmp_path / name).mkdir()
@@ -120,16 +113,14 @@ def test_the_entry_is_kept_that_pi_itself_would_keep(agent: str, tmp_path: Path)
     assert first_kept[0] == first_kept[1]
 
 
-def test_a_focus_without_a_model_of_ours_is_pis_own(agent: str, tmp_path: Path) -> None:
-    assert agent == "pi"
+def test_a_focus_without_a_model_of_ours_is_pis_own(tmp_path: Path) -> None:
     played = Played(tmp_path, *TALK, "/shrink the harbours", settings=OURS)
     (compaction,) = played.of("compaction")
     assert MODELS in compaction["summary"] and played.asked_for_summaries() == 1
 
 
 @pytest.mark.parametrize("ours", [True, False])
-def test_the_summary_of_a_branch_that_is_left(agent: str, tmp_path: Path, ours: bool) -> None:
-    assert agent == "pi"
+def test_the_summary_of_a_branch_that_is_left(tmp_path: Path, ours: bool) -> None:
     played = Played(tmp_path, *TALK, "/leave", "And now?", settings=OURS if ours else "")
     (branch,) = played.of("branch_summary")
     assert branch.get("fromHook", False) is ours

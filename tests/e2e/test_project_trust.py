@@ -7,10 +7,7 @@ import pytest
 
 from .session import Workplace
 
-
-def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    chosen = metafunc.config.getoption("--agent")
-    metafunc.parametrize("agent", ["pi"] if chosen in ("pi", "all") else [])
+pytestmark = pytest.mark.agents("pi")
 
 
 @pytest.mark.parametrize("is_trusted", [True, False])

@@ -26,11 +26,6 @@ LOGIN_SHELL = {"codex", "copilot"}
 DESCRIBED = "sessions. Use it after a compaction"
 
 
-def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    chosen = metafunc.config.getoption("--agent")
-    metafunc.parametrize("agent", [agent for agent in SHELL if chosen in (agent, "all")])
-
-
 def replies(agent: str, command: str) -> list[dict[str, Any]]:
     """A shell command, a call of our tool, and the end."""
     name, key = SHELL[agent]
@@ -41,6 +36,7 @@ def replies(agent: str, command: str) -> list[dict[str, Any]]:
     return [*({"text": "I look.", "tool_calls": [call], "usage": USAGE} for call in calls), {"text": "Done."}]
 
 
+@pytest.mark.agents(*SHELL)
 def test_recall_by_the_shell_and_by_the_tool(agent: str, tmp_path: Path) -> None:
     place = Workplace(agent, tmp_path)
     place.joelclaw("memory", "write", FACT)
