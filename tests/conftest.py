@@ -191,6 +191,12 @@ def attempt(
     return Attempt(code, out.decode(), err.decode(), words, time.monotonic() - began)
 
 
+def begin(home: Path, *words: str, cwd: Path | None = None, **env: str) -> subprocess.Popen[bytes]:
+    """Start a command in a process of its own, to be ended by `communicate`."""
+    streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    return subprocess.Popen([JOELCLAW, *words], env=clean_environment(home, **env), cwd=cwd, **streams)
+
+
 def pytest_collection_finish() -> None:
     """Exclude the thousands of collected tests from garbage collection, which saves an eighth of the run."""
     gc.collect()

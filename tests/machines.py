@@ -3,7 +3,6 @@
 import itertools
 import json
 import os
-import subprocess
 import time
 import urllib.request
 from collections.abc import Iterator
@@ -12,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from conftest import JOELCLAW, PATIENCE_S, Attempt, attempt, clean_environment
+from conftest import PATIENCE_S, Attempt, attempt
 from typesense_server import Server
 
 from core.store.cluster_sync import Cluster
@@ -104,17 +103,6 @@ class Machine:
         headers = {"X-TYPESENSE-API-KEY": self.environment["TYPESENSE_API_KEY"], "Content-Type": "application/json"}
         request = urllib.request.Request(url, method=method, headers=headers, data=body)
         urllib.request.urlopen(request, timeout=PATIENCE_S).close()
-
-    def popen(self, *words: str, **more: str) -> subprocess.Popen[bytes]:
-        """Start a command."""
-        return subprocess.Popen(
-            [JOELCLAW, *words],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            env=clean_environment(self.home, **{**self.environment, **more}),
-            cwd="/",
-        )
 
 
 def joined(home: Path, server: Server) -> Machine:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import JOELCLAW, NOW_MS, ROOT, Run, clean_environment, until
+from conftest import JOELCLAW, NOW_MS, ROOT, Run, begin, clean_environment, until
 from otlp_receiver import Do, Receiver, attributes, plain
 
 from core import files
@@ -214,23 +214,15 @@ def test_two_exports_at_once_send_everything_once(run: Run, receiver: Receiver, 
     for number in range(5):
         run("otel", "emit", f"a{number}")
     receiver.plan = lambda *_: Do(after_s=0.3)
-    env = clean_environment(home, **receiver.env)
-    both = [
-        subprocess.Popen([JOELCLAW, "otel", "export"], env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
-        for _ in range(2)
-    ]
+    both = [begin(home, "otel", "export", **receiver.env) for _ in range(2)]
     assert [process.communicate(timeout=PATIENCE_S) and process.returncode for process in both] == [0, 0]
     assert len(receiver.ids()) == len(set(receiver.ids())) == 5
 
 
-def emit_event(run: Run, action: str, *more: str, session: str = SESSION, at: int = NOW_MS, took: float = 40) -> str:
-    words = ("--session", session, "--timestamp", str(at), "--duration-ms", str(took), *more)
-    return run("otel", "emit", action, *words).result["event"]["id"]
-
-
 def test_a_hook_run_is_a_span_that_ends_when_its_event_was_made(run: Run, receiver: Receiver) -> None:
     about = {"agent": "claude", "event": "PreCompact", "injected": ["a", "b"], "deep": {"x": 1}, "none": None}
-    identifier = emit_event(run, "hook.completed", "--metadata", json.dumps(about), took=42.5)
+    words = ("--session", SESSION, "--timestamp", str(NOW_MS), "--duration-ms", "42.5", "--metadata", json.dumps(about))
+    identifier = run("otel", "emit", "hook.completed", *words).result["event"]["id"]
     run("otel", "export", env=receiver.env)
     (span,) = receiver.spans()
     assert span.name == "hook PreCompact"

@@ -4,7 +4,6 @@ What was sent and not noted is sent again and is then the same data: equal `log.
 """
 
 import re
-import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -12,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import JOELCLAW, NOW_MS, Run, clean_environment
+from conftest import NOW_MS, Run, begin
 from faults import paused, stopped
 from otlp_receiver import Do, Receiver, attributes
 
@@ -65,13 +64,6 @@ def store(home: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[str
         return [event["id"] for event in events]
 
     return append
-
-
-def exporting(home: Path, receiver: Receiver, **more: str) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
-        [JOELCLAW, "otel", "export"], env=clean_environment(home, **{**receiver.env, **more}),
-        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-    )  # fmt: skip
 
 
 def assert_complete(receiver: Receiver, ids: list[str]) -> None:
@@ -185,7 +177,7 @@ def test_an_exporter_that_is_killed_while_it_waits_for_an_answer(
         return Do()
 
     receiver.plan = plan
-    exporter = exporting(home, receiver)
+    exporter = begin(home, "otel", "export", **receiver.env)
     assert reached.wait(PATIENCE_S)
     exporter.kill()
     exporter.communicate()
@@ -210,7 +202,7 @@ def test_an_exporter_that_is_killed_at_any_moment(
             return Do()
 
         receiver.plan = plan
-        exporter = exporting(home, receiver)
+        exporter = begin(home, "otel", "export", **receiver.env)
         while not came.wait(0.02) and exporter.poll() is None:
             pass
         exporter.kill()

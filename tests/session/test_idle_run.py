@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import JOELCLAW, NOW_MS, PATIENCE_S, Run, clean_environment, until
+from conftest import JOELCLAW, NOW_MS, PATIENCE_S, Run, begin, until
 
 from session import idle as idle_compaction
 
@@ -55,14 +55,7 @@ class Idle:
         return sorted((event["sessionId"], event["action"], event.get("error")) for event in events)
 
     def begin(self, *words: str, **env: str) -> subprocess.Popen[bytes]:
-        return subprocess.Popen(
-            [JOELCLAW, "idle", "run", *words],
-            env=clean_environment(self.home, **env),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            cwd=self.folder,
-        )
+        return begin(self.home, "idle", "run", *words, cwd=self.folder, **env)
 
 
 @pytest.fixture
@@ -198,13 +191,8 @@ def test_a_message_during_the_compaction_is_reported_and_kept(idle: Idle) -> Non
     assert idle.state()["turnBeganAt"] == NOW_MS + 10 * MINUTE
 
 
-BEGAN = {
-    "type": "user",
-    "uuid": "1",
-    "parentUuid": None,
-    "sessionId": "s",
-    "message": {"role": "user", "content": "hi"},
-}
+MESSAGE = {"role": "user", "content": "hi"}
+BEGAN = {"type": "user", "uuid": "1", "parentUuid": None, "sessionId": "s", "message": MESSAGE}
 BOUNDARY = {"type": "system", "subtype": "compact_boundary", "uuid": "2", "sessionId": "s"}
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import NOW_MS, PATIENCE_S, Run
+from conftest import NOW_MS, PATIENCE_S, Run, begin
 from faults import SLOWEST_S, paused, stopped
 from machines import Machine, eventually, joined, new_prefix
 from typesense_server import Server, needs_server
@@ -169,7 +169,7 @@ def test_a_push_that_is_killed_loses_nothing(machine: Machine) -> None:
 
 
 def test_writes_during_pushes_are_all_pushed(machine: Machine) -> None:
-    pushes = [machine.popen("store", "push") for _ in range(3)]
+    pushes = [begin(machine.home, "store", "push", **machine.environment) for _ in range(3)]
     written = {machine.write(f"Service svc-{n} listens on port {7000 + n}") for n in range(8)}
     assert [push.communicate(timeout=PATIENCE_S) and push.returncode for push in pushes] == [0] * 3
     machine.push()

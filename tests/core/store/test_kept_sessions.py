@@ -20,11 +20,6 @@ def session(identifier: str, at: int = 1, **more: Any) -> Any:
     }  # fmt: skip
 
 
-def save_all(db: apsw.Connection, *sessions_: Any) -> None:
-    for session in sessions_:
-        sessions.save(db, session)
-
-
 def call(session: str, number: int, **more: Any) -> Any:
     return {
         "session": session, "number": number, "key": f"k{number}", "prompt": 1, "at": number, "tool": "Bash",
@@ -129,7 +124,8 @@ def test_a_new_kind_is_forgotten_brought_back_renamed_and_purged_by_its_row(
     monkeypatch.setitem(KINDS, "remarks", row)
     db.execute("CREATE TABLE remark (session_id TEXT, text TEXT, project TEXT)")
     db.execute("INSERT INTO remark VALUES ('a', 'well done', 'p'), ('b', 'well said', 'p')")
-    save_all(db, session("a"), session("b"))
+    for name in "ab":
+        sessions.save(db, session(name))
 
     def remarks() -> list[Any]:
         return db.execute("SELECT text, project FROM remark ORDER BY session_id").fetchall()

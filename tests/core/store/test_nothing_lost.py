@@ -1,11 +1,7 @@
 """Every acknowledged write is stored once, whatever runs at the same time or is killed."""
 
-import contextlib
 import json
-import os
 import random
-import signal
-import subprocess
 import threading
 import time
 from collections import Counter
@@ -15,7 +11,7 @@ from typing import Any
 
 import apsw
 import pytest
-from conftest import JOELCLAW, PATIENCE_S, Attempt, attempt, clean_environment
+from conftest import PATIENCE_S, Attempt, attempt, begin
 from faults import SLOWEST_S, patient, paused, stopped
 
 from core.store import sqlite
@@ -134,36 +130,12 @@ def test_parallel_first_writes_on_a_fresh_machine(home: Path) -> None:
     assert_whole(home)
 
 
-def _killed(home: Path, words: tuple[str, ...], after_s: float, stdin: bytes | None = None) -> bytes:
+def _killed(home: Path, words: tuple[str, ...], after_s: float) -> bytes:
     """Start a command, kill it after a while, and return what it had printed until then."""
-    process = subprocess.Popen(
-        [JOELCLAW, *words],
-        stdin=subprocess.DEVNULL if stdin is None else subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        env=clean_environment(home),
-        cwd="/",
-    )
-    if stdin is not None:
-        assert process.stdin is not None
-        feeder = threading.Thread(target=_feed, args=(process.stdin, stdin))
-        feeder.start()
+    process = begin(home, *words, cwd=Path("/"))
     time.sleep(after_s)
-    with contextlib.suppress(ProcessLookupError):
-        os.kill(process.pid, signal.SIGKILL)
-    out = process.stdout.read()
-    process.stdout.close()
-    process.wait()
-    if stdin is not None:
-        feeder.join()
-    return out
-
-
-def _feed(pipe: Any, data: bytes) -> None:
-    with contextlib.suppress(OSError):
-        pipe.write(data)
-    with contextlib.suppress(OSError):
-        pipe.close()
+    process.kill()
+    return process.communicate()[0]
 
 
 @pytest.mark.spawned

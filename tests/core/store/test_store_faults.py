@@ -9,11 +9,12 @@ import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import apsw
 import pytest
-from conftest import JOELCLAW, PATIENCE_S, ROOT, Attempt, attempt, clean_environment
+from conftest import PATIENCE_S, ROOT, Attempt, attempt, begin
 from faults import SLOWEST_S, fold_log, read_only, small_disk, snapshot, until_open, write_lock
 
 from core.store import sqlite
@@ -78,18 +79,11 @@ def answered(done: Attempt) -> None:
         done.assert_done()
 
 
-def _garbage(home: Path) -> None:
-    (home / "store.db").write_bytes(random.Random(3).randbytes(20_000))
+def _changed(change: Callable[[bytes], bytes]) -> Callable[[Path], None]:
+    def damage(home: Path) -> None:
+        (home / "store.db").write_bytes(change((home / "store.db").read_bytes()))
 
-
-def _header_only(home: Path) -> None:
-    data = (home / "store.db").read_bytes()
-    (home / "store.db").write_bytes(data[:100])
-
-
-def _cut(home: Path) -> None:
-    data = (home / "store.db").read_bytes()
-    (home / "store.db").write_bytes(data[: len(data) // 2 + 77])
+    return damage
 
 
 def _newer(home: Path) -> None:
@@ -108,14 +102,6 @@ def _foreign(home: Path, version: int = 0) -> None:
     db.close()
 
 
-def _foreign_same_version(home: Path) -> None:
-    _foreign(home, sqlite.SCHEMA)
-
-
-def _foreign_older_version(home: Path) -> None:
-    _foreign(home, 1)
-
-
 def _folder(home: Path) -> None:
     (home / "store.db").unlink()
     (home / "store.db").mkdir()
@@ -123,26 +109,34 @@ def _folder(home: Path) -> None:
 
 
 UNUSABLE: dict[str, tuple[Callable[[Path], None], set[str]]] = {
-    "garbage": (_garbage, {"STORE_DAMAGED"}),
-    "the header alone": (_header_only, {"STORE_DAMAGED"}),
-    "cut in the middle": (_cut, {"STORE_DAMAGED"}),
+    "garbage": (_changed(lambda _: random.Random(3).randbytes(20_000)), {"STORE_DAMAGED"}),
+    "the header alone": (_changed(lambda data: data[:100]), {"STORE_DAMAGED"}),
+    "cut in the middle": (_changed(lambda data: data[: len(data) // 2 + 77]), {"STORE_DAMAGED"}),
     "a newer schema": (_newer, {"STORE_TOO_NEW"}),
     "another program's database": (_foreign, {"STORE_FOREIGN"}),
-    "another program's, same version": (_foreign_same_version, {"STORE_FOREIGN", "STORE_UNREADABLE"}),
-    "another program's, older version": (_foreign_older_version, {"STORE_FOREIGN"}),
+    "another's, same version": (partial(_foreign, version=sqlite.SCHEMA), {"STORE_FOREIGN", "STORE_UNREADABLE"}),
+    "another program's, older version": (partial(_foreign, version=1), {"STORE_FOREIGN"}),
     "a folder": (_folder, {"STORE_UNREADABLE"}),
 }
 
 
 @pytest.mark.parametrize("fault", UNUSABLE)
-def test_an_unusable_store_is_reported_and_left_untouched(good: Path, fault: str) -> None:
+def test_an_unusable_store_is_reported_and_left_untouched_and_sessions_go_on(good: Path, fault: str) -> None:
     damage, codes = UNUSABLE[fault]
     damage(good)
     before = {name: data for name, data in snapshot(good).items() if name.startswith("store.db")}
     for words in (*WRITERS, RECALL):
         assert go(good, words).assert_failed() in codes, words
     for words in SESSIONS:
-        go(good, words).assert_done()
+        done = go(good, words)
+        done.assert_done()
+        if words is SAVE_HOT:
+            assert (done.result["zone"], done.result["written"]) == ("hot", False)
+            assert {"recallError", "writeError", "eventError"} & set(done.result), done.result
+        if words is RECOVERY:
+            assert "retry loop" in done.result["content"]
+    state = json.loads(_state(good).read_text())
+    assert state["checkpoint"]["filesModified"] == ["src/gateway.ts", "src/retry.ts"]
     result = go(good, STATUS).result
     assert result["healthy"] is False
     assert {problem["code"] for problem in result["problems"]} & codes
@@ -150,18 +144,6 @@ def test_an_unusable_store_is_reported_and_left_untouched(good: Path, fault: str
     after = snapshot(good)
     assert {name: after[name] for name in before} == before
     assert not [name for name in after if name.startswith("store.db.damaged")]
-
-
-@pytest.mark.parametrize("fault", UNUSABLE)
-def test_a_checkpoint_is_saved_without_a_store(good: Path, fault: str) -> None:
-    UNUSABLE[fault][0](good)
-    result = go(good, SAVE_HOT).result
-    assert result["zone"] == "hot"
-    assert result["written"] is False
-    assert {"recallError", "writeError", "eventError"} & set(result), result
-    state = json.loads((good / "sessions" / f"{SESSION}.json").read_text())
-    assert state["checkpoint"]["filesModified"] == ["src/gateway.ts", "src/retry.ts"]
-    assert "retry loop" in go(good, RECOVERY).result["content"]
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -218,9 +200,8 @@ def test_a_held_write_lock_delays_commands_only_briefly(good: Path) -> None:
 
 def test_a_write_waits_for_another_to_end(good: Path) -> None:
     """The lock is given back while the write waits: it then goes through."""
-    env = clean_environment(good, JOELCLAW_STORE_BUSY_MS=str(int(PATIENCE_S * 1000)))
     with write_lock(good):
-        process = subprocess.Popen([JOELCLAW, *WRITE], env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        process = begin(good, *WRITE, JOELCLAW_STORE_BUSY_MS=str(int(PATIENCE_S * 1000)))
         until_open(process, good / "store.db-wal")
         with pytest.raises(subprocess.TimeoutExpired):  # it is at work until the lock is given back
             process.wait(0.5)
@@ -241,15 +222,11 @@ def test_every_command_of_a_session_sets_a_damaged_file_aside(good: Path, words:
     damaged = _state(good).read_bytes()[:-40]
     _state(good).write_bytes(damaged)
     result = go(good, words).result
-    (aside,) = _set_aside(good)
+    (aside,) = (good / "sessions").glob("*.damaged-*")
     assert (aside.read_bytes(), result["setAside"]) == (damaged, str(aside))
     if words is not RECOVERY:
         assert json.loads(_state(good).read_text())["sessionId"] == SESSION
     assert "session.state.set_aside" in (attempt(good, "otel", "list").out)
-
-
-def _set_aside(home: Path) -> list[Path]:
-    return [path for path in (home / "sessions").iterdir() if ".damaged-" in path.name]
 
 
 def test_a_newer_state_file_is_refused_and_left_untouched(good: Path) -> None:
@@ -305,14 +282,8 @@ def test_a_read_only_home_answers_reads(good: Path) -> None:
         for words in WRITERS:
             assert go(good, words).assert_failed() == "STORE_READ_ONLY"
         no_state_is_kept(good, "STATE_READ_ONLY")
-        for words in (
-            STATUS,
-            ("memory", "stats"),
-            ("memory", "recent"),
-            ("otel", "list"),
-            ("checkpoint", "show", SESSION),
-        ):
-            go(good, words).assert_done()
+        for line in ("status", "memory stats", "memory recent", "otel list", f"checkpoint show {SESSION}"):
+            go(good, tuple(line.split())).assert_done()
         assert len(attempt(good, "memory", "export").out.splitlines()) == 401
     assert snapshot(good) == before
 
