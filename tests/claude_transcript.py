@@ -68,6 +68,20 @@ class Transcript:
         self.call(call, name, **fields)
         self.outcome(call, result, failed=failed)
 
+    def edited(self, call: str, file: str, first: int, *lines: str, text: str = "", failed: bool = False) -> None:
+        """Write an edit of a file below the folder: its patch from line `first` on, and the new text, if it is more."""
+        path, added = f"{self.cwd}/{file}", "\n".join(line[1:] for line in lines if line[:1] == "+")
+        self.call(call, "Edit", file_path=path, old_string="", new_string=text or added)
+        result = [{"type": "tool_result", "tool_use_id": call, "content": "done", "is_error": failed}]
+        patch = [{"newStart": first, "lines": list(lines)}]
+        self.write(self.entry("user", result, toolUseResult={"filePath": path, "structuredPatch": patch}))
+
+    def compact(self, summary: str = "") -> None:
+        """Write the boundary of a compaction and, if any, its summary."""
+        self.write(self.entry("system", "", subtype="compact_boundary", compactMetadata={"trigger": "auto"}))
+        if summary:
+            self.write(self.entry("user", summary, isCompactSummary=True, isVisibleInTranscriptOnly=True))
+
     @property
     def last_id(self) -> str:
         """The store's id of the last entry."""

@@ -80,28 +80,20 @@ def test_a_byte_order_mark_is_ignored(run: Run, home: Path) -> None:
     assert zone(run, 30) == "warm"
 
 
-def test_an_unknown_setting_is_reported_and_the_command_works(run: Run, home: Path) -> None:
+def test_an_unknown_setting_is_reported_but_not_by_a_hook_and_all_works(run: Run, home: Path) -> None:
     path = put(home, "[inject]\nmin_scor = 0.4\nmax_tokens = 200\n")
+    payload = json.dumps({"session_id": "s", "messages": ["Mend it."], "percent": 10})
+    outcome = run("hook", "pi", "turn_end", stdin=payload, env=NOW)
+    assert (outcome.err, json.loads(outcome.out)) == ("", {"messages": []})
     first = run("memory", "write", "the deploy key lies in the vault", env=NOW)
     assert first.err == f"joelclaw: {path}: inject.min_scor: unknown\n"
     assert first.json["ok"] is True
-
-
-def test_status_keeps_reporting_an_unknown_setting_and_stays_healthy(run: Run, home: Path) -> None:
-    path = put(home, "[inject]\nmin_scor = 0.4\n")
     for _ in range(2):
         status = run("status", env=NOW).result
         assert status["config"]["unknown"] == [f"{path}: inject.min_scor: unknown"]
         assert (status["healthy"], status["problems"]) == (True, [])
     put(home, "[inject]\nmin_score = 0.4\n")
     assert run("status", env=NOW).result["config"]["unknown"] == []
-
-
-def test_a_hook_says_nothing_of_an_unknown_setting(run: Run, home: Path) -> None:
-    put(home, "[inject]\nmin_scor = 0.4\n")
-    payload = json.dumps({"session_id": "s", "messages": ["Mend it."], "percent": 10})
-    outcome = run("hook", "pi", "turn_end", stdin=payload, env=NOW)
-    assert (outcome.err, json.loads(outcome.out)) == ("", {"messages": []})
 
 
 def test_all_settings_are_spelled_alike_and_so_are_the_documents() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from claude_transcript import Transcript
+from codex_rollout import Rollout
 from conftest import Attempt, Run
 
 WALKS = {
@@ -53,45 +54,28 @@ class ClaudeWalk:
         transcript.write(*rows)
 
     def compact(self, cwd: str, summary: str) -> None:
-        self.transcript.write(
-            self.transcript.entry("user", summary, cwd=cwd, isCompactSummary=True, isVisibleInTranscriptOnly=True)
-        )
+        self.transcript.write(self.transcript.entry("user", summary, cwd=cwd, isCompactSummary=True))
 
 
-class CodexWalk:
+class CodexWalk(Rollout):
     """A session of Codex, whose folder is named at the beginning of a turn only."""
 
     name = "codex"
 
     def __init__(self, folder: Path) -> None:
-        self.session = "019a0000-0000-7000-8000-00000000000a"
-        self.path = folder / "sessions" / f"rollout-2026-09-20T10-00-00-{self.session}.jsonl"
-        self.path.parent.mkdir()
-        self.count = 0
-
-    def add(self, kind: str, payload: dict[str, Any]) -> None:
-        self.count += 1
-        with self.path.open("a") as file:
-            at = f"2026-09-20T10:{self.count // 60:02}:{self.count % 60:02}.000Z"
-            file.write(json.dumps({"timestamp": at, "type": kind, "payload": payload}) + "\n")
+        super().__init__(folder / "sessions", "019a0000-0000-7000-8000-00000000000a", cwd="")
 
     def turn(self, cwd: str, word: str) -> None:
-        if not self.count:
-            self.add("session_meta", {"id": self.session, "cwd": cwd})
-        self.add("turn_context", {"cwd": cwd, "model": "gpt-5"})
-        self.message("user", "input_text", f"please keep {word}asked in mind")
-        arguments = json.dumps({"cmd": f"cat {word}file.txt"})
-        call = f"c{self.count}"
-        self.add("response_item", {"type": "function_call", "name": "shell", "arguments": arguments, "call_id": call})
-        self.add("response_item", {"type": "function_call_output", "call_id": call, "output": f"{word}out = 1"})
-        self.message("assistant", "output_text", f"the {word}answer was found")
-
-    def message(self, role: str, kind: str, text: str) -> None:
-        self.add("response_item", {"type": "message", "role": role, "content": [{"type": kind, "text": text}]})
+        if not self.rows:
+            self.add("session_meta", id=self.session, cwd=cwd)
+        self.add("turn_context", cwd=cwd, model="gpt-5")
+        self.say("user", f"please keep {word}asked in mind")
+        self.call(f"c{self.at}", f"{word}out = 1", "shell", cmd=f"cat {word}file.txt")
+        self.say("assistant", f"the {word}answer was found")
 
     def compact(self, cwd: str, summary: str) -> None:
-        self.add("turn_context", {"cwd": cwd, "model": "gpt-5"})
-        self.add("compacted", {"message": summary})
+        self.add("turn_context", cwd=cwd, model="gpt-5")
+        self.add("compacted", message=summary)
 
 
 def hook(run: Run, walk: Any, event: str, cwd: str, **more: Any) -> Attempt:
@@ -140,9 +124,7 @@ def test_no_summary_is_kept_of_a_session_that_was_there(run: Run, home: Path, pl
 def test_a_call_that_works_there_is_left_out(run: Run, home: Path, places: Path) -> None:
     walk = CodexWalk(places)
     walk.turn(str(places / "open"), "amber")
-    arguments = json.dumps({"cmd": "cat coral.txt", "workdir": str(places / "private")})
-    walk.add("response_item", {"type": "function_call", "name": "shell", "arguments": arguments, "call_id": "x"})
-    walk.add("response_item", {"type": "function_call_output", "call_id": "x", "output": "coralout = 1"})
+    walk.call("x", "coralout = 1", "shell", cmd="cat coral.txt", workdir=str(places / "private"))
     run("memory", "archive", str(walk.path))
     assert b"coral" not in held(home) and b"amberanswer" in held(home)
 

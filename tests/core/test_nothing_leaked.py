@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import apsw
+from claude_transcript import Transcript
 from conftest import NOW_MS, PATIENCE_S, attempt
 from secret_samples import POSITIVE
 
@@ -214,17 +215,12 @@ def test_a_secret_in_the_name_of_a_folder(home: Path, tmp_path: Path) -> None:
     token = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
     folder = tmp_path / f"tides-{token}"
     folder.mkdir()
-    transcript = tmp_path / "s1.jsonl"
-    about = {"sessionId": "s1", "cwd": str(folder)}
-    told = [("user", "mend the gauge of Husum"), ("assistant", [{"type": "text", "text": "The gauge is mended."}])]
-    lines = [
-        {"type": role, "uuid": f"u{n}", "message": {"role": role, "content": content}, **about}
-        for n, (role, content) in enumerate(told)
-    ]
-    transcript.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    transcript = Transcript(tmp_path / "s1.jsonl", cwd=str(folder))
+    transcript.user("mend the gauge of Husum")
+    transcript.assistant("The gauge is mended.")
     answers = []
     for event in ("UserPromptSubmit", "Stop", "PreCompact", "SessionStart"):
-        about = {"session_id": "s1", "transcript_path": str(transcript), "cwd": str(folder), "source": "compact"}
+        about = {"session_id": "s1", "transcript_path": str(transcript.path), "cwd": str(folder), "source": "compact"}
         payload = {**about, "hook_event_name": event, "prompt": "mend the gauge of Husum", "trigger": "auto"}
         answers.append(attempt(home, "hook", "claude", stdin=json.dumps(payload).encode()).out)
     assert attempt(home, "recall", "gauge of Husum", cwd=folder).result["hits"]

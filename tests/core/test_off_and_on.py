@@ -37,10 +37,6 @@ def start(run: Run, session: str, cwd: Path, minutes: float = 1) -> str:
     return hook(run, "SessionStart", session, cwd, minutes, source="startup")
 
 
-def actions(run: Run) -> list[str]:
-    return [event["action"] for event in run("otel", "list", "--limit", "100", env=at(9)).result["events"]]
-
-
 @pytest.mark.parametrize("scope", STATE)
 def test_hooks_do_nothing_while_joelclaw_is_off(run: Run, home: Path, repo: Path, tmp_path: Path, scope: str) -> None:
     done = run("off", *STATE[scope], env=at(), cwd=repo).result
@@ -198,7 +194,8 @@ def test_a_damaged_file_is_set_aside_and_reported(run: Run, home: Path, repo: Pa
     assert TEXT in start(run, "s1", repo)
     aside = list(home.glob("switches.json.damaged-*"))
     assert [file.read_bytes() for file in aside] == [data]
-    assert "switch.set_aside" in actions(run)
+    events = run("otel", "list", "--limit", "100", env=at(9)).result["events"]
+    assert "switch.set_aside" in {event["action"] for event in events}
     (problem,) = run("status", env=at()).result["problems"]
     assert problem["code"] == "SWITCHES_SET_ASIDE" and str(aside[0]) in problem["fix"]
 

@@ -219,9 +219,7 @@ def fill(run: Callable[..., Any], tmp_path: Path) -> dict[str, str]:
          ("Read", {"file_path": f"/w/src/quay.py{NASTY['colour']}"}), ("Edit", {"file_path": "/w/src/quay.py"}))
     ):  # fmt: skip
         transcript.used(f"c{at}", tool, f"def harbourGauge(): return {ALL}\nError: {ALL}", failed=at == 1, **about)
-    transcript.write(transcript.entry("system", "", subtype="compact_boundary", compactMetadata={"trigger": "auto"}))
-    summary = "This session is being continued from a previous conversation.\nnothing"
-    transcript.write(transcript.entry("user", summary, isCompactSummary=True, isVisibleInTranscriptOnly=True))
+    transcript.compact("This session is being continued from a previous conversation.\nnothing")
     transcript.assistant(f"harbour gauge again {ALL}")
     run("memory", "archive", str(transcript.path), env=NOW)
     notes = tmp_path / "notes"

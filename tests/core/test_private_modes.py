@@ -57,6 +57,9 @@ def private_modes(folder: Path) -> dict[str, str]:
 def test_every_file_of_the_home_is_private(home: Path, umask: int) -> None:
     (home.parent / "notes.jsonl").write_text('{"text": "The billing exporter keeps ninety days of invoices"}\n')
     (home.parent / "queries.txt").write_text("billing\nscheduler\n")
+    home.mkdir(mode=0o700)
+    (home / "config.toml").write_text("[recall]\nlimit = 3\n")  # it is kept in the cache
+    (home / "config.toml").chmod(0o600)
     for words in EVERYTHING:
         call(home, *words, umask=umask)
         assert modes(home) == private_modes(home), words
@@ -65,17 +68,8 @@ def test_every_file_of_the_home_is_private(home: Path, umask: int) -> None:
     call(home, "checkpoint", "save", "--session", "new", "--percent", "5", umask=umask)
     actual = modes(home)
     assert actual == private_modes(home)
-    assert {"store.db", "store.db-wal", "sessions", "sessions/new.json"} <= set(actual)
+    assert {"cache", "store.db", "store.db-wal", "sessions", "sessions/new.json"} <= set(actual)
     assert any(".damaged-" in name for name in actual)
-
-
-def test_the_cache_of_the_configuration_is_private(home: Path) -> None:
-    home.mkdir(mode=0o700)
-    (home / "config.toml").write_text("[recall]\nlimit = 3\n")
-    (home / "config.toml").chmod(0o600)
-    call(home, "recall", "x", umask=0)
-    assert (home / "cache").is_dir()
-    assert modes(home) == private_modes(home)
 
 
 def test_missing_folders_above_the_home_are_private_too(tmp_path: Path) -> None:

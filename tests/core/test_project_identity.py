@@ -6,6 +6,7 @@ import sqlite3
 from pathlib import Path
 
 import pytest
+from claude_transcript import Transcript
 from conftest import NOW_MS, Run
 from test_git_state import git
 
@@ -85,13 +86,13 @@ def test_a_submodule_belongs_to_the_repository_around_it(run: Run, tmp_path: Pat
 
 def test_memories_stored_under_names_without_host_are_found(run: Run, home: Path, tmp_path: Path) -> None:
     folder = repository(tmp_path / "sluice", "https://git.example.org/acme/sluice.git")
-    lines = [
-        {"type": "user", "sessionId": "s-1", "parentUuid": None, "cwd": str(folder), "uuid": "u1",
-         "timestamp": "2026-07-01T10:00:00Z", "message": {"role": "user", "content": "The weir opens at ebb tide"}},
-    ]  # fmt: skip
-    transcript = tmp_path / "s-1.jsonl"
-    transcript.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    run("memory", "archive", str(transcript), env=NOW)
+
+    def archive(name: str, cwd: Path, first: int) -> None:
+        transcript = Transcript(tmp_path / f"{name}.jsonl", first=first, cwd=str(cwd))
+        transcript.user("The weir opens at ebb tide")
+        run("memory", "archive", str(transcript.path), env=NOW)
+
+    archive("s-1", folder, 0)
     run("memory", "write", "The weir gate is painted green", "--project", "git.example.org/acme/sluice", env=NOW)
     with sqlite3.connect(home / "store.db") as db:
         for table in ("session", "document", "folder"):
@@ -99,15 +100,7 @@ def test_memories_stored_under_names_without_host_are_found(run: Run, home: Path
     elsewhere = repository(tmp_path / "copy", "https://elsewhere.example/acme/sluice.git")
     for where, expected in ((elsewhere, False), (folder, True)):
         for number in (2, 3):
-            line = {
-                **lines[0],
-                "sessionId": f"{where.name}-{number}",
-                "cwd": str(where),
-                "uuid": f"{where.name}{number}",
-            }
-            another = tmp_path / f"{where.name}-{number}.jsonl"
-            another.write_text(json.dumps(line) + "\n")
-            run("memory", "archive", str(another), env=NOW)
+            archive(f"{where.name}-{number}", where, number + 10 * expected)
         hits = run("recall", "weir gate painted", "--project", project.name_of(str(where)), env=NOW).result["hits"]
         assert ("green" in json.dumps(hits)) is expected
 

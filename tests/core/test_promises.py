@@ -50,10 +50,7 @@ def act(run: Run, folder: Path, env: dict[str, str]) -> str:
     out = ""
     for number, event in enumerate(EVENTS):
         if number == EVENTS.index("PreCompact") + 1:
-            transcript.write(
-                transcript.entry("system", "", subtype="compact_boundary", compactMetadata={"trigger": "auto"})
-            )
-            transcript.write(transcript.entry("user", "nothing", isCompactSummary=True))
+            transcript.compact("nothing")
         payload = {
             "hook_event_name": event, "session_id": SESSION, "transcript_path": str(transcript.path),
             "cwd": str(folder), "prompt": "use four spaces there", "source": "compact" if number > 3 else "startup",

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from conftest import JOELCLAW, Run, attempt
+from pi_session import PiSession
 
 PROGRAMS = ("git", "joelclaw", "answer", "sh", "bash", "env", "cat", "python3", "claude", "node")
 
@@ -60,13 +61,11 @@ def test_programs_started_by_ours_are_not_from_the_project(home: Path, project: 
     """As the Claude CLI does, which is started by `#!/usr/bin/env node`."""
     (tmp_path / "model").write_text("#!/usr/bin/env python3\nprint('## Goal')\n")
     (tmp_path / "model").chmod(0o755)
-    entries: list[dict[str, object]] = [{"type": "session", "version": 3, "id": "s", "cwd": "/p"}]
-    for number, role in enumerate(("user", "assistant", "user", "assistant")):
-        message = {"role": role, "content": f"Read tide table {number}.", "timestamp": 1}
-        entries.append({"type": "message", "id": f"e{number}", "parentId": f"e{number - 1}", "message": message})
-    file = tmp_path / "session.jsonl"
-    file.write_text("".join(json.dumps({**entry, "timestamp": "2026-01-01T00:00:00Z"}) + "\n" for entry in entries))
-    words = ("compaction", "summarize", str(file), "--keep-recent", "1", "--command")
+    talk = PiSession(tmp_path / "session.jsonl")
+    for number in range(2):
+        talk.user(f"Read tide table {number}.")
+        talk.answer("It is read.")
+    words = ("compaction", "summarize", str(talk.path), "--keep-recent", "1", "--command")
     attempt(home, *words, str(tmp_path / "model"), cwd=project, env=relative("."))
     attempt(home, *words, "answer", cwd=project, env=relative("."))
     attempt(home, *words, "./answer", cwd=project, env=relative("."))

@@ -2,13 +2,13 @@
 
 import json
 import shutil
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 from claude_transcript import Transcript
 from conftest import Run
+from test_git_state import git
 
 from core.project import name_of
 
@@ -17,9 +17,10 @@ RULE = "Deploys of the shop go through the blue runner only"
 
 def repository(folder: Path, name: str = "") -> Path:
     """A repository with a remote, if a name is given; another remote if it exists."""
-    subprocess.run(["git", "init", "-q", str(folder)], check=True)
+    folder.mkdir(exist_ok=True)
+    git(folder, "init", "-q")
     if name:
-        subprocess.run(["git", "-C", str(folder), "config", "remote.origin.url", f"git@github.com:{name}"], check=True)
+        git(folder, "config", "remote.origin.url", f"git@github.com:{name}")
     return folder
 
 
@@ -93,9 +94,8 @@ def test_only_the_user_moves_memories_in_doubt(run: Run, tmp_path: Path, other: 
 
 def test_the_sessions_of_a_removed_worktree_stay_with_its_repository(run: Run, tmp_path: Path) -> None:
     shop, tree = repository(tmp_path / "shop", "acme/shop"), tmp_path / "elsewhere" / "odd"
-    git = ["git", "-C", str(shop), "-c", "user.name=A", "-c", "user.email=a@b.example"]
-    subprocess.run([*git, "commit", "-qm", "x", "--allow-empty"], check=True)
-    subprocess.run([*git, "worktree", "add", "-q", str(tree), "-b", "hot"], check=True)
+    git(shop, "commit", "-qm", "x", "--allow-empty")
+    git(shop, "worktree", "add", "-q", str(tree), "-b", "hot")
     transcript = Transcript(tmp_path / "odd.jsonl")
     transcript.write(transcript.entry("user", "repair the merlin ledger", cwd=str(tree)))
     hook(run, "UserPromptSubmit", tree, prompt="repair the merlin ledger")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from claude_transcript import CWD, SESSION, Transcript, long
-from conftest import JOELCLAW, PATIENCE_S, Run, clean_environment
+from conftest import JOELCLAW, PATIENCE_S, Run, begin, clean_environment
 
 from clients.entries import Entry, call_entry, result_entry
 from core.store import documents, sqlite
@@ -173,10 +173,7 @@ def test_a_huge_line_costs_no_memory(run: Run, home: Path, transcript: Transcrip
 def test_two_processes_at_once_take_each_message_once(run: Run, tmp_path: Path, home: Path) -> None:
     transcript = long(tmp_path / f"{SESSION}.jsonl", 600)
     run("memory", "write", "the store is there before the two of them begin")
-    both = [
-        subprocess.Popen([JOELCLAW, "memory", "archive", str(transcript.path)], env=clean_environment(home), stdout=-1)
-        for _ in range(2)
-    ]
+    both = [begin(home, "memory", "archive", str(transcript.path)) for _ in range(2)]
     added = 0
     for process in both:
         out, _ = process.communicate(timeout=PATIENCE_S)

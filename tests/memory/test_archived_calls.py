@@ -8,8 +8,11 @@ from typing import Any
 import apsw
 import pytest
 from claude_transcript import CWD, SESSION, Transcript
+from codex_rollout import Rollout
 from conftest import Run
 from faults import paused
+from pi_session import PiSession
+from pi_session import call as pi_call
 
 from core import names
 from core.store import calls as stored_calls
@@ -161,10 +164,11 @@ def test_claude_a_command_in_the_background(
     run("memory", "archive", str(transcript.path))
     outcomes = [(call["outcome"], call["error"]) for call in stored_calls.of_session(store(), SESSION)]
     assert outcomes == [("running", "b42"), ("ok", "")], "and by what it is asked after or stopped"
-    transcript.call("c3", "TaskOutput", task_id="b42")
-    transcript.outcome(
+    transcript.used(
         "c3",
+        "TaskOutput",
         text.format("success", "failed") + "<exit_code>1</exit_code>\n<output>\nerror: slow_test_7 failed\n</output>",
+        task_id="b42",
     )
     transcript.call("c4", "Bash", command="make other", run_in_background=True)
     transcript.outcome("c4", "Command running in background with ID: b43. Output is being written to: /tmp/b43")
@@ -181,43 +185,26 @@ def test_claude_a_command_in_the_background(
     assert prompts(db) == []
 
 
-def of_codex(payload: dict[str, Any], kind: str = "response_item") -> dict[str, Any]:
-    return {"timestamp": AT, "type": kind, "payload": payload}
-
-
-def codex_call(call: str, name: str, output: str, **arguments: Any) -> list[dict[str, Any]]:
-    call_ = {"type": "function_call", "name": name, "call_id": call, "arguments": json.dumps(arguments)}
-    return [of_codex(call_), of_codex({"type": "function_call_output", "call_id": call, "output": output})]
-
-
 def test_codex(run: Run, tmp_path: Path, store: Callable[[], apsw.Connection]) -> None:
+    rollout = Rollout(tmp_path, "cx-1", cwd="/w/hive")
+    rollout.say("user", "count the hives")
+    prompt = rollout.rows[-1][1]
+    rollout.say("user", "<skill>\nread me\n</skill>")
+    printed = "Chunk ID: {}\nProcess {}\nOutput:\n{}"
+    rollout.call("k1", printed.format(1, "exited with code 1", "error TS2304: bee_queen"), cmd="bun test")
     patch = "*** Begin Patch\n*** Update File: /w/hive/comb.py\n+wax_cell = 6\n*** End Patch"
-    prompt = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "count the hives"}]}
-    skill = {
-        "type": "message",
-        "role": "user",
-        "content": [{"type": "input_text", "text": "<skill>\nread me\n</skill>"}],
-    }
-    lines = [
-        of_codex({"id": "cx-1", "cwd": "/w/hive"}, "session_meta"),
-        of_codex(prompt),
-        of_codex(skill),
-        *codex_call("k1", "exec_command", "Chunk ID: 1\nProcess exited with code 1\nOutput:\nerror TS2304: bee_queen",
-                    cmd="bun test"),
-        of_codex({"type": "custom_tool_call", "name": "apply_patch", "call_id": "k2", "input": patch}),
-        of_codex({"type": "custom_tool_call_output", "call_id": "k2",
-                  "output": "apply_patch verification failed: Failed to find expected lines"}),
-        *codex_call("k3", "exec_command", "Chunk ID: 2\nProcess running with session ID 77\nOutput:\nstill at it",
-                    cmd="bun run typecheck"),
-        *codex_call("k4", "write_stdin", "Chunk ID: 3\nProcess running with session ID 77\nOutput:\n", session_id=77),
-        *codex_call("k5", "write_stdin", "Chunk ID: 4\nProcess exited with code 2\nOutput:\nerror: comb_wall missing",
-                    session_id=77),
-        *codex_call("p1", "update_plan", "Plan updated", plan=[{"step": "Count", "status": "completed"}]),
-        *codex_call("p2", "update_plan", "failed to parse function arguments: missing field", plan=[{"step": "Guess"}]),
-        of_codex({"message": "They count hives.", "replacement_history": [prompt]}, "compacted"),
-    ]  # fmt: skip
-    path = write_lines(tmp_path / "rollout.jsonl", lines)
-    assert run("memory", "archive", str(path)).result["calls"] == 7
+    rollout.item("custom_tool_call", name="apply_patch", call_id="k2", input=patch)
+    refused = "apply_patch verification failed: Failed to find expected lines"
+    rollout.item("custom_tool_call_output", call_id="k2", output=refused)
+    rollout.call("k3", printed.format(2, "running with session ID 77", "still at it"), cmd="bun run typecheck")
+    rollout.call("k4", printed.format(3, "running with session ID 77", ""), "write_stdin", session_id=77)
+    ended = printed.format(4, "exited with code 2", "error: comb_wall missing")
+    rollout.call("k5", ended, "write_stdin", session_id=77)
+    rollout.call("p1", "Plan updated", "update_plan", plan=[{"step": "Count", "status": "completed"}])
+    failed = "failed to parse function arguments: missing field"
+    rollout.call("p2", failed, "update_plan", plan=[{"step": "Guess"}])
+    rollout.add("compacted", message="They count hives.", replacement_history=[prompt])
+    assert run("memory", "archive", str(rollout.path)).result["calls"] == 7
     db = store()
     assert call_rows(db, "cx-1") == [
         ("exec_command", "", "bun test", "failed", "error TS2304: bee_queen"),
@@ -231,53 +218,37 @@ def test_codex(run: Run, tmp_path: Path, store: Callable[[], apsw.Connection]) -
     assert "wax_cell = 6" in stored_calls.of_session(db, "cx-1", passages=True)[1]["passage"]
     session = sessions.by_id(db, "cx-1")
     assert session["plan"] == [["1", "Count", "completed"]]
-    assert [compaction["summary"] for compaction in sessions.compactions(db, "cx-1")] == [
-        "They count hives.\ncount the hives"
-    ]
+    (compaction,) = sessions.compactions(db, "cx-1")
+    assert compaction["summary"] == "They count hives.\ncount the hives"
     assert prompts(db) == ["count the hives"]
 
 
 def test_pi(run: Run, tmp_path: Path, store: Callable[[], apsw.Connection]) -> None:
-    def message(number: int, **fields: Any) -> dict[str, Any]:
-        return {"type": "message", "id": f"0000000{number}", "parentId": None, "timestamp": AT, "message": fields}
-
-    def call(identifier: str, name: str, **arguments: Any) -> dict[str, Any]:
-        return {"type": "toolCall", "id": identifier, "name": name, "arguments": arguments}
-
-    def result(number: int, identifier: str, text: str, *, failed: bool = False, **more: Any) -> dict[str, Any]:
-        content = [{"type": "text", "text": text}]
-        return message(number, role="toolResult", toolCallId=identifier, content=content, isError=failed, **more)
-
     todos = [{"id": 1, "text": "Weave", "done": True}, {"id": 2, "text": "Dye", "done": False}]
-    lines = [
-        {"type": "session", "version": 3, "id": "pi-1", "timestamp": AT, "cwd": "/w/loom"},
-        message(1, role="user", content=[{"type": "text", "text": "weave"}]),
-        message(2, role="assistant", content=[
-            {"type": "text", "text": "I weave."}, call("a", "read", path="/w/loom/warp.ts"),
-            call("b", "bash", command="npm test"), call("c", "bash", command="sleep 9"),
-            call("d", "todo", action="list"),
-        ]),
-        result(3, "a", "export const weftCount = 9"),
-        result(4, "b", "fine\nwarp.ts(3,1): error TS1: loomState\n\nCommand exited with code 2", failed=True),
-        result(5, "c", "half\n\nCommand aborted", failed=True),
-        result(6, "d", "2 todos", details={"todos": todos}),
-        message(7, role="assistant", content=[call("e", "todo", action="clear")]),
-        result(8, "e", "no such action", failed=True, details={"todos": todos[:1]}),
-        {"type": "compaction", "id": "c0", "parentId": "6", "timestamp": AT, "summary": "## Goal\nweave"},
-    ]  # fmt: skip
-    path = write_lines(tmp_path / "pi.jsonl", lines)
-    run("memory", "archive", str(path))
+    talk = PiSession(tmp_path / "pi.jsonl", cwd="/w/loom")
+    talk.user("weave")
+    commands = [pi_call("b", "bash", command="npm test"), pi_call("c", "bash", command="sleep 9")]
+    read, listed = pi_call("a", "read", path="/w/loom/warp.ts"), pi_call("d", "todo", action="list")
+    talk.answer("I weave.", read, *commands, listed)
+    talk.result("a", "export const weftCount = 9")
+    talk.result("b", "fine\nwarp.ts(3,1): error TS1: loomState\n\nCommand exited with code 2", isError=True)
+    talk.result("c", "half\n\nCommand aborted", isError=True)
+    talk.result("d", "2 todos", details={"todos": todos})
+    talk.answer("", pi_call("e", "todo", action="clear"))
+    talk.result("e", "no such action", isError=True, details={"todos": todos[:1]})
+    talk.compaction(talk.ids[-1], "## Goal\nweave")
+    run("memory", "archive", str(talk.path))
     db = store()
-    assert call_rows(db, "pi-1") == [
+    assert call_rows(db, "s-1") == [
         ("read", "warp.ts", "", "ok", ""),
         ("bash", "", "npm test", "failed", "warp.ts(3,1): error TS1: loomState"),
         ("bash", "", "sleep 9", "stopped", ""),
         ("todo", "", "", "ok", ""),
         ("todo", "", "", "failed", "no such action"),
     ]
-    session = sessions.by_id(db, "pi-1")
+    session = sessions.by_id(db, "s-1")
     assert session["plan"] == [["1", "Weave", "completed"], ["2", "Dye", "pending"]]
-    assert [compaction["summary"] for compaction in sessions.compactions(db, "pi-1")] == ["## Goal\nweave"]
+    assert [compaction["summary"] for compaction in sessions.compactions(db, "s-1")] == ["## Goal\nweave"]
 
 
 def test_gemini(run: Run, tmp_path: Path, store: Callable[[], apsw.Connection]) -> None:

@@ -1,12 +1,12 @@
 """Places are lines that outputs number and edits change, as they were seen last."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 import apsw
 import pytest
 from claude_transcript import CWD, SESSION, Transcript
+from codex_rollout import Rollout
 from conftest import Run
 from pi_session import PiSession
 from pi_session import call as pi_call
@@ -69,22 +69,14 @@ def transcript(tmp_path: Path) -> Transcript:
     return Transcript(tmp_path / "projects" / "-home-u-gateway" / f"{SESSION}.jsonl")
 
 
-def edit(transcript: Transcript, call: str, patch: list[dict[str, Any]], *, failed: bool = False) -> None:
-    transcript.call(call, "Edit", file_path=f"{CWD}/src/pool.go", old_string="a", new_string="b")
-    result = {"type": "tool_result", "tool_use_id": call, "content": "updated", "is_error": failed}
-    changed = {"filePath": f"{CWD}/src/pool.go", "structuredPatch": patch}
-    transcript.write(transcript.entry("user", [result], toolUseResult=changed))
-
-
 def test_a_place_is_the_line_that_was_seen_last(run: Run, home: Path, transcript: Transcript) -> None:
     transcript.user("mend the pool")
     transcript.call("c1", "Read", file_path=f"{CWD}/src/pool.go")
     transcript.outcome("c1", "     3→var idleMs = 1\n    20→func (p *Pool) closeAll() {\n    30→\tcloseAll(idleMs)")
     assert run("memory", "archive", str(transcript.path)).code == 0
     assert places(home) == {("src/pool.go", "idleMs"): (3, 1, True), ("src/pool.go", "closeAll"): (20, 1, True)}
-    two_more = {"oldStart": 9, "oldLines": 2, "newStart": 9, "newLines": 4, "lines": [" x", "+\topenAll()", "+", " y"]}
-    edit(transcript, "c2", [two_more])
-    edit(transcript, "c3", [two_more], failed=True)
+    for call, failed in (("c2", False), ("c3", True)):
+        transcript.edited(call, "src/pool.go", 9, " x", "+\topenAll()", "+", " y", failed=failed)
     transcript.call("c4", "Grep", pattern="closeAll", path=f"{CWD}/src/pool.go")
     transcript.outcome("c4", "22:func (p *Pool) closeAll() {\n32:\tcloseAll(idleMs)")
     assert run("memory", "archive", str(transcript.path)).code == 0
@@ -107,21 +99,13 @@ def test_a_place_is_the_line_that_was_seen_last(run: Run, home: Path, transcript
 
 
 def test_a_patch_of_codex(run: Run, home: Path, tmp_path: Path) -> None:
-    call = {"type": "custom_tool_call", "name": "apply_patch", "call_id": "p1"}
-    call["input"] = "*** Begin Patch\n*** Update File: src/pool.go\n@@\n+openAll()\n*** End Patch"
-    diff = {"type": "update", "unified_diff": "@@ -9,2 +9,3 @@\n x\n+\topenAll()\n y\n"}
-    changes = {f"{CWD}/src/pool.go": diff}
-    changed = {"type": "patch_apply_end", "call_id": "p1", "success": True, "changes": changes}
-    done = {"type": "custom_tool_call_output", "call_id": "p1", "output": "Success."}
-    lines = [
-        {"type": "session_meta", "payload": {"id": SESSION, "cwd": CWD}},
-        {"type": "response_item", "payload": call},
-        {"type": "event_msg", "payload": changed},
-        {"type": "response_item", "payload": done},
-    ]  # fmt: skip
-    rollout = tmp_path / f"rollout-{SESSION}.jsonl"
-    rollout.write_text("".join(json.dumps({"timestamp": "2026-09-20T10:00:00Z", **line}) + "\n" for line in lines))
-    assert run("memory", "archive", str(rollout)).code == 0
+    rollout = Rollout(tmp_path, SESSION, cwd=CWD)
+    patch = "*** Begin Patch\n*** Update File: src/pool.go\n@@\n+openAll()\n*** End Patch"
+    rollout.item("custom_tool_call", name="apply_patch", call_id="p1", input=patch)
+    changes = {f"{CWD}/src/pool.go": {"type": "update", "unified_diff": "@@ -9,2 +9,3 @@\n x\n+\topenAll()\n y\n"}}
+    rollout.add("event_msg", type="patch_apply_end", call_id="p1", success=True, changes=changes)
+    rollout.item("custom_tool_call_output", call_id="p1", output="Success.")
+    assert run("memory", "archive", str(rollout.path)).code == 0
     assert (places(home), edits(home)) == ({("src/pool.go", "openAll"): (10, 1, False)}, [("src/pool.go", 1, 10, 10)])
 
 

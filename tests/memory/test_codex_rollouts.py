@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import apsw
+import codex_rollout
 import pytest
 from conftest import Run
 
@@ -14,25 +15,15 @@ from core.store import calls as stored_calls
 SESSION = "019a0000-0000-7000-8000-00000000000c"
 
 
-class Rollout:
+class Rollout(codex_rollout.Rollout):
     """A rollout, with or without events that repeat what the user typed."""
 
     def __init__(self, folder: Path, *, events: str = "user_message", session: str = SESSION, **meta: Any) -> None:
-        self.path = folder / f"rollout-2026-09-20T10-00-00-{session}.jsonl"
+        super().__init__(folder, session, **{"cwd": "/w/hive", **meta})
         self.events = events
-        self.rows: list[dict[str, Any]] = []
-        self.add("session_meta", id=session, cwd="/w/hive", **meta)
-
-    def add(self, kind: str, **payload: Any) -> None:
-        at = f"2026-09-20T10:00:{len(self.rows):02}.000Z"
-        self.rows.append({"timestamp": at, "type": kind, "payload": payload})
-
-    def message(self, *texts: str, role: str = "user") -> None:
-        content = [{"type": "output_text" if role == "assistant" else "input_text", "text": text} for text in texts]
-        self.add("response_item", type="message", role=role, content=content)
 
     def prompt(self, *texts: str) -> None:
-        self.message(*texts)
+        self.say("user", *texts)
         if self.events == "user_message":
             self.add("event_msg", type="user_message", message=texts[0], images=[])
         elif self.events:
@@ -40,23 +31,17 @@ class Rollout:
             self.add("event_msg", type="item_completed", item=item)
 
     def script(self, number: int, source: str) -> None:
-        self.add("response_item", type="custom_tool_call", call_id=f"c{number}", name="exec", input=source)
+        self.item("custom_tool_call", call_id=f"c{number}", name="exec", input=source)
 
     def printed(self, number: int, *texts: str, status: str = "Script completed") -> None:
         head = f"{status}\nWall time 0.1 seconds\nOutput:\n"
         parts = [{"type": "input_text", "text": text} for text in (head, *texts)]
-        self.add("response_item", type="custom_tool_call_output", call_id=f"c{number}", output=parts)
+        self.item("custom_tool_call_output", call_id=f"c{number}", output=parts)
 
     def wait(self, number: int, cell: str, output: str) -> None:
-        arguments = json.dumps({"cell_id": cell})
-        self.add("response_item", type="function_call", name="wait", call_id=f"w{number}", arguments=arguments)
-        self.add("response_item", type="function_call_output", call_id=f"w{number}", output=output)
-
-    def write(self) -> None:
-        self.path.write_text("".join(json.dumps(row) + "\n" for row in self.rows))
+        self.call(f"w{number}", output, "wait", cell_id=cell)
 
     def archive(self, run: Run) -> dict[str, Any]:
-        self.write()
         return run("memory", "archive", str(self.path)).result
 
 
@@ -76,21 +61,21 @@ def test_messages_that_codex_writes_for_the_user_are_no_prompts(
     run: Run, tmp_path: Path, events: str, text: str
 ) -> None:
     rollout = Rollout(tmp_path, events=events)
-    rollout.message(text, "<environment_context>\n  <cwd>/w/hive</cwd>\n</environment_context>")
+    rollout.say("user", text, "<environment_context>\n  <cwd>/w/hive</cwd>\n</environment_context>")
     rollout.prompt("count the hives")
-    rollout.message("Nine.", role="assistant")
-    rollout.message(text)
-    rollout.message("Still nine.", role="assistant")
+    rollout.say("assistant", "Nine.")
+    rollout.say("user", text)
+    rollout.say("assistant", "Still nine.")
     rollout.archive(run)
     assert prompts(run) == ["count the hives"]
 
 
 def test_a_message_in_the_users_name_that_no_event_repeats_is_no_prompt(run: Run, tmp_path: Path) -> None:
     rollout = Rollout(tmp_path)
-    rollout.message("Warning: the process limit is near.")
+    rollout.say("user", "Warning: the process limit is near.")
     rollout.prompt("<task>count the hives</task>")
     rollout.prompt("and the drones", "[the client adds this]")
-    rollout.message("Nine.", role="assistant")
+    rollout.say("assistant", "Nine.")
     rollout.archive(run)
     assert prompts(run) == ["<task>count the hives</task>", "and the drones"]
 
@@ -104,7 +89,7 @@ def test_a_message_in_the_users_name_that_no_event_repeats_is_no_prompt(run: Run
 def test_only_the_request_after_what_the_editor_adds_is_the_prompt(run: Run, tmp_path: Path, before: str) -> None:
     rollout = Rollout(tmp_path)
     rollout.prompt(f"{before}count the <hives>\n# and drones\n")
-    rollout.message("Nine.", role="assistant")
+    rollout.say("assistant", "Nine.")
     rollout.archive(run)
     assert prompts(run) == ["count the <hives>\n# and drones"]
 
@@ -113,7 +98,7 @@ def test_the_folder_that_only_the_environment_names_decides_what_is_excluded(run
     run("exclude", "/w/secret")
     rollout = Rollout(tmp_path)
     rollout.prompt("count the hives")
-    rollout.message("<environment_context>\n  <cwd>/w/secret</cwd>\n</environment_context>")
+    rollout.say("user", "<environment_context>\n  <cwd>/w/secret</cwd>\n</environment_context>")
     rollout.prompt("count the coins")
     rollout.archive(run)
     assert prompts(run) == ["count the hives"]
@@ -159,7 +144,7 @@ def test_outputs_of_scripts_have_several_forms(run: Run, tmp_path: Path, home: P
     texts = ("Script failed\nWall time 0.1 seconds\nOutput:\n", "Script error:\nError: wax is soft")
     parts = [{"type": "input_text", "text": text} for text in texts]
     output = {"dict": {"content": parts}, "json": json.dumps(parts), "plain": "".join(texts)}[form]
-    rollout.add("response_item", type="custom_tool_call_output", call_id="c1", output=output)
+    rollout.item("custom_tool_call_output", call_id="c1", output=output)
     rollout.archive(run)
     assert calls(home) == [("make test", "failed", "Error: wax is soft")]
 
@@ -220,7 +205,6 @@ def hook(run: Run, event: str, rollout: Rollout, **fields: Any) -> None:
 def test_an_interrupted_turn_is_archived(run: Run, tmp_path: Path) -> None:
     rollout = Rollout(tmp_path)
     rollout.prompt("count the hives")
-    rollout.write()
     hook(run, "Interrupt", rollout)
     assert prompts(run) == ["count the hives"]
 
@@ -232,8 +216,7 @@ def test_a_subagent_that_ends_is_archived_as_a_session_of_its_own(
     agent = SESSION[:-1] + "d"
     subagent = Rollout(tmp_path, session=agent, source={"subagent": {"thread_spawn": {"parent_thread_id": SESSION}}})
     subagent.prompt("count the drones")
-    subagent.message("There are nine.", role="assistant")
-    subagent.write()
+    subagent.say("assistant", "There are nine.")
     if is_off:
         run("off", "--session", SESSION)
     hook(run, "SubagentStop", Rollout(tmp_path), agent_id=agent, agent_transcript_path=str(subagent.path))
@@ -247,14 +230,11 @@ def test_what_a_subagent_is_asked_is_not_the_users_request(run: Run, tmp_path: P
     agent = SESSION[:-1] + "d"
     parent = Rollout(tmp_path)
     parent.prompt("count the hives")
-    parent.write()
     hook(run, "UserPromptSubmit", parent, prompt="count the hives")
     subagent = Rollout(tmp_path, session=agent, source={"subagent": {"thread_spawn": {"parent_thread_id": SESSION}}})
     subagent.prompt("count the drones")
-    subagent.write()
     hook(run, "UserPromptSubmit", subagent, agent_id=agent, prompt="count the drones")
-    subagent.message("There are nine.", role="assistant")
-    subagent.write()
+    subagent.say("assistant", "There are nine.")
     hook(run, "SubagentStop", parent, agent_id=agent, agent_transcript_path=str(subagent.path))
     assert [row["sessionId"] for row in run("session", "list").result["sessions"]] == [SESSION]
     assert "drones" not in run("inject", "recovery", "--session", SESSION, "--raw").out
@@ -269,12 +249,10 @@ def test_what_a_subagent_is_asked_is_not_the_users_request(run: Run, tmp_path: P
 def test_a_worktree_that_is_gone_belongs_to_the_project_of_its_remote(
     run: Run, tmp_path: Path, folder: str, url: str, by_hook: bool
 ) -> None:
-    rollout = Rollout(tmp_path)
-    rollout.rows[0]["payload"] |= {"cwd": folder, "git": {"repository_url": url, "branch": "hot"}}
+    rollout = Rollout(tmp_path, cwd=folder, git={"repository_url": url, "branch": "hot"})
     rollout.prompt("count the drones")
     for _ in range(2):
-        rollout.message("There are nine.", role="assistant")
-        rollout.write()
+        rollout.say("assistant", "There are nine.")
         if by_hook:
             hook(run, "Stop", rollout, cwd=folder)
         else:

@@ -20,25 +20,10 @@ def transcript(run: Run, tmp_path: Path) -> Transcript:
     written = Transcript(tmp_path / f"{SESSION}.jsonl")
     written.user("where is the merlin cache emptied?")
     written.used("c1", "Bash", "3:def merlin_cache(): return 1", command="grep -n merlin_cache src/a.py")
-    written.call(
-        "c2", "Edit", file_path=f"{CWD}/src/a.py", old_string="merlin_cache = 1", new_string="merlin_cache = 2"
-    )
-    patch = [
-        {
-            "oldStart": 3,
-            "oldLines": 1,
-            "newStart": 3,
-            "newLines": 1,
-            "lines": ["-merlin_cache = 1", "+merlin_cache = 2"],
-        }
-    ]
-    result = {"type": "tool_result", "tool_use_id": "c2", "content": "updated"}
-    changed = {"filePath": f"{CWD}/src/a.py", "structuredPatch": patch}
-    written.write(written.entry("user", [result], toolUseResult=changed))
+    written.edited("c2", "src/a.py", 3, "-merlin_cache = 1", "+merlin_cache = 2")
     written.call("c3", "TodoWrite", todos=[{"content": "empty the quarter", "status": "pending", "activeForm": "x"}])
     written.outcome("c3", "ok")
-    written.write(written.entry("system", "", subtype="compact_boundary", compactMetadata={"trigger": "auto"}))
-    written.write(written.entry("user", "We looked for the heronsummary.", isCompactSummary=True))
+    written.compact("We looked for the heronsummary.")
     written.assistant("The merlin cache is emptied in close_quarter().")
     run("memory", "archive", str(written.path))
     hook(run, "UserPromptSubmit", written, prompt="where is the merlin cache emptied")

@@ -9,6 +9,7 @@ from typing import Any
 import apsw
 import pytest
 from claude_transcript import CWD, Transcript
+from codex_rollout import Rollout
 from conftest import Run
 from pi_session import PiSession
 
@@ -28,8 +29,11 @@ def spoken(folder: Path, *words: str) -> Transcript:
 
 
 def calls(home: Path) -> dict[str, int]:
+    """How many calls each session has; no other session has names of calls."""
     with apsw.Connection(str(home / "store.db")) as db:
-        return dict(db.execute("SELECT session_id, count(*) FROM call GROUP BY 1"))
+        counts = dict(db.execute("SELECT session_id, count(*) FROM call GROUP BY 1"))
+        assert {session for (session,) in db.execute("SELECT DISTINCT session_id FROM name")} <= {*counts}
+    return counts
 
 
 def fork(parent: Transcript, session: str, *, marked: bool = True) -> Transcript:
@@ -51,6 +55,10 @@ def turns(run: Run) -> dict[str, list[str]]:
         if not row["text"].startswith("title: "):
             texts.setdefault(row["session"], []).append(row["text"])
     return texts
+
+
+def counts(run: Run) -> dict[str, int]:
+    return {session: len(texts) for session, texts in turns(run).items()}
 
 
 def sessions(run: Run) -> list[dict[str, Any]]:
@@ -83,40 +91,14 @@ def test_each_session_keeps_its_own_words(run: Run, tmp_path: Path, order: str, 
     assert turns(run) == texts, "reading changes nothing"
 
 
-def test_a_fork_keeps_no_names_of_the_calls_that_it_copied(run: Run, tmp_path: Path, home: Path) -> None:
-    parent = spoken(tmp_path, "kestrel")
-    parent.call("again", "Bash", command="grep -n kestrel_buffer include")
-    archive(run, fork(parent, CHILD, marked=False), parent)
-    with apsw.Connection(str(home / "store.db")) as db:
-        assert [*db.execute("SELECT DISTINCT session_id FROM name")] == [(PARENT,)]
-
-
-def test_a_running_fork_that_names_no_parent_is_known_by_its_copies(run: Run, tmp_path: Path) -> None:
-    parent = spoken(tmp_path, "kestrel")
-    archive(run, parent)
-    child = fork(parent, CHILD, marked=False)
-    hook(run, child, CHILD)
-    assert [(row["kind"], row["parent"]) for row in sessions(run)] == [("main", ""), ("fork", PARENT)]
-
-
 def test_a_running_fork_that_has_said_nothing_of_its_own_takes_nothing(run: Run, tmp_path: Path) -> None:
     parent = spoken(tmp_path, "kestrel", "osprey")
     archive(run, parent)
     child = Transcript(tmp_path / f"{CHILD}.jsonl")
     rows = map(json.loads, parent.path.read_text().splitlines())
     child.write(*[{**row, "sessionId": CHILD} for row in rows if "kestrel" in json.dumps(row)])
-    event = {"session_id": CHILD, "transcript_path": str(child.path), "cwd": CWD}
-    run("hook", "claude", stdin=json.dumps({"hook_event_name": "Stop", **event}))
-    assert {session: len(texts) for session, texts in turns(run).items()} == {PARENT: 4}
-
-
-def test_a_parent_that_goes_on_after_the_fork_stays_whole(run: Run, tmp_path: Path) -> None:
-    parent = spoken(tmp_path, "kestrel")
-    child = fork(parent, CHILD)
-    parent.count += 500
-    parent.user("what about the curlew?")
-    archive(run, child, parent)
-    assert [len(texts) for texts in (turns(run)[PARENT], turns(run)[CHILD])] == [3, 2]
+    hook(run, child, CHILD)
+    assert counts(run) == {PARENT: 4}
 
 
 @pytest.mark.parametrize(("marked", "goes_on"), [(True, False), (True, True), (False, False)])
@@ -125,14 +107,14 @@ def test_a_fork_of_a_fork(
     run: Run, tmp_path: Path, home: Path, order: tuple[int, ...], marked: bool, goes_on: bool
 ) -> None:
     parent = spoken(tmp_path, "kestrel")
-    parent.write(parent.entry("system", "", subtype="compact_boundary", compactMetadata={"trigger": "auto"}))
+    parent.compact()
     child = fork(parent, CHILD, marked=marked)
     grandchild = fork(child, GRANDCHILD, marked=marked)
     if goes_on:
         parent.count += 500
         parent.user("what about the curlew?")
     archive(run, *((parent, child, grandchild)[number] for number in order))
-    assert {session: len(texts) for session, texts in turns(run).items()} == {
+    assert counts(run) == {
         PARENT: 2 + goes_on, CHILD: 2, GRANDCHILD: 2,
     }  # fmt: skip
     assert [row["compactions"] for row in sessions(run)] == [1, 0, 0]
@@ -151,8 +133,8 @@ def test_a_running_fork_of_a_running_fork(run: Run, tmp_path: Path) -> None:
     parent.user("what about the curlew?")
     hook(run, parent, PARENT)
     hook(run, fork(child, GRANDCHILD, marked=False), GRANDCHILD)
-    assert {session: len(texts) for session, texts in turns(run).items()} == {PARENT: 3, CHILD: 2, GRANDCHILD: 2}
-    assert [row["parent"] for row in sessions(run)] == ["", PARENT, CHILD]
+    assert counts(run) == {PARENT: 3, CHILD: 2, GRANDCHILD: 2}
+    assert [(row["kind"], row["parent"]) for row in sessions(run)] == [("main", ""), ("fork", PARENT), ("fork", CHILD)]
 
 
 def test_a_running_fork_that_is_read_again_leaves_the_calls_of_its_parent(run: Run, tmp_path: Path, home: Path) -> None:
@@ -164,7 +146,7 @@ def test_a_running_fork_that_is_read_again_leaves_the_calls_of_its_parent(run: R
     child.assistant("The gannet list is in lists.c.")
     hook(run, fork(child, GRANDCHILD, marked=False), GRANDCHILD)  # is read before its parent says what it copied
     hook(run, child, CHILD)
-    assert {session: len(texts) for session, texts in turns(run).items()} == {PARENT: 2, CHILD: 3, GRANDCHILD: 2}
+    assert counts(run) == {PARENT: 2, CHILD: 3, GRANDCHILD: 2}
     assert calls(home) == {PARENT: 1, CHILD: 1}
 
 
@@ -176,7 +158,7 @@ def test_lines_that_name_another_session_belong_to_that_one(run: Run, tmp_path: 
     own = Transcript(resumed, first=90)
     own.user("go on with the gannet list")
     archive(run, own)
-    assert {session: len(texts) for session, texts in turns(run).items()} == {PARENT: 2, CHILD: 1}
+    assert counts(run) == {PARENT: 2, CHILD: 1}
     assert [(row["kind"], row["parent"]) for row in sessions(run)][1:] == [("fork", PARENT)]
 
 
@@ -193,7 +175,7 @@ def test_a_purge_of_the_parent_leaves_what_only_the_fork_says(run: Run, tmp_path
     parent = spoken(tmp_path, "kestrel")
     archive(run, fork(parent, CHILD), parent)
     run("memory", "purge", "--session", PARENT, "--yes")
-    assert {session: len(texts) for session, texts in turns(run).items()} == {CHILD: 2}
+    assert counts(run) == {CHILD: 2}
 
 
 def test_words_of_a_parent_whose_transcript_is_gone_are_archived_from_the_fork(run: Run, tmp_path: Path) -> None:
@@ -201,7 +183,7 @@ def test_words_of_a_parent_whose_transcript_is_gone_are_archived_from_the_fork(r
     child = fork(parent, CHILD)
     parent.path.unlink()
     archive(run, child)
-    assert {session: len(texts) for session, texts in turns(run).items()} == {PARENT: 2, CHILD: 2}
+    assert counts(run) == {PARENT: 2, CHILD: 2}
 
 
 def test_a_fork_of_a_fork_whose_transcript_is_gone_takes_nothing_of_their_parent(run: Run, tmp_path: Path) -> None:
@@ -212,7 +194,7 @@ def test_a_fork_of_a_fork_whose_transcript_is_gone_takes_nothing_of_their_parent
     parent.user("what about the curlew?")
     child.path.unlink()
     archive(run, parent, grandchild)
-    assert {session: len(texts) for session, texts in turns(run).items()} == {PARENT: 3, CHILD: 2, GRANDCHILD: 2}
+    assert counts(run) == {PARENT: 3, CHILD: 2, GRANDCHILD: 2}
 
 
 @pytest.mark.parametrize("order", ["parent first", "fork first"])
@@ -222,7 +204,7 @@ def test_a_note_that_an_unmarked_fork_copied_stays_with_the_parent(run: Run, tmp
     parent.user("good")
     child = fork(parent, CHILD, marked=False)  # gives the note another id
     archive(run, *((parent, child) if order == "parent first" else (child, parent)))
-    assert {session: len(texts) for session, texts in turns(run).items()} == {PARENT: 4, CHILD: 2}
+    assert counts(run) == {PARENT: 4, CHILD: 2}
 
 
 @pytest.mark.parametrize("goes_on", [False, True])
@@ -241,7 +223,7 @@ def test_a_session_that_was_emptied_is_read_again_with_the_next_archive(
     db.close()
     assert len(turns(run)[CHILD]) == 4
     run("memory", "archive", str(tmp_path))
-    assert {session: len(texts) for session, texts in turns(run).items()} == {PARENT: 2 + goes_on, CHILD: 2}
+    assert counts(run) == {PARENT: 2 + goes_on, CHILD: 2}
     again: Any = run("memory", "archive", str(tmp_path)).result
     assert again["unchanged"] == 2
 
@@ -257,7 +239,7 @@ def test_a_fork_of_pi(run: Run, tmp_path: Path) -> None:
     os.utime(parent.path, (1_790_000_000, 1_790_000_000))
     for path in (child.path, parent.path):
         run("memory", "archive", str(path))
-    assert {session: len(texts) for session, texts in turns(run).items()} == {"s-1": 1, "second": 1}
+    assert counts(run) == {"s-1": 1, "second": 1}
 
 
 def test_a_purge_also_finds_what_a_hook_has_moved_to_the_parent(run: Run, tmp_path: Path, home: Path) -> None:
@@ -318,29 +300,7 @@ def test_a_parent_with_a_transcript_that_is_gone_keeps_what_only_that_had(run: R
     moved.path.unlink()
     parent.assistant("It is in the other list.")
     archive(run, fork(parent, CHILD), parent)
-    assert {session: len(texts) for session, texts in turns(run).items()} == {PARENT: 4, CHILD: 2}
-
-
-class Rollout:
-    """A rollout of Codex, whose lines have no ids."""
-
-    def __init__(self, folder: Path, session: str, minute: int, **meta: Any) -> None:
-        self.path = folder / f"rollout-2026-09-20T10-{minute:02}-00-{session}.jsonl"
-        self.at = minute * 60
-        self.rows: list[tuple[str, Any]] = []
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        self.add("session_meta", {"id": session, "cwd": "/w", **meta})
-
-    def add(self, kind: str, payload: dict[str, Any]) -> None:
-        self.at += 1
-        stamp = f"2026-09-20T10:{self.at // 60:02}:{self.at % 60:02}.000Z"
-        self.rows.append((kind, payload))
-        with self.path.open("a") as file:
-            file.write(json.dumps({"timestamp": stamp, "type": kind, "payload": payload}) + "\n")
-
-    def say(self, role: str, text: str) -> None:
-        part = {"type": "input_text" if role == "user" else "output_text", "text": text}
-        self.add("response_item", {"type": "message", "role": role, "content": [part]})
+    assert counts(run) == {PARENT: 4, CHILD: 2}
 
 
 FIRST = "019a0000-0000-7000-8000-00000000000a"
@@ -359,7 +319,7 @@ def test_a_rollout_that_begins_with_the_history_of_another(run: Run, tmp_path: P
     parent.say("assistant", "Every page takes the lock of the table.")
     child = Rollout(tmp_path / ".codex/sessions/2026/09/21", FORKED, 10, **RELATIONS[relation])
     for kind, payload in parent.rows:
-        child.add(kind, payload)
+        child.add(kind, **payload)
     child.say("user", "go on")
     child.say("assistant", "One lock for each page.")
     parent.at = 1200
@@ -367,7 +327,7 @@ def test_a_rollout_that_begins_with_the_history_of_another(run: Run, tmp_path: P
     parent.say("assistant", "It is measured.")
     for rollout in (parent, child) if order == "parent first" else (child, parent):
         run("memory", "archive", str(rollout.path), env={"HOME": str(tmp_path)})
-    assert {session: len(texts) for session, texts in turns(run).items()} == {FIRST: 4, FORKED: 2}
+    assert counts(run) == {FIRST: 4, FORKED: 2}
     asker = {"fork": "user", "subagent": "teammate"}[relation]
     assert turns(run)[FORKED] == [f"{asker}: go on", "assistant: One lock for each page."]
     found = run("session", "show", FORKED).result
@@ -388,15 +348,12 @@ def test_a_subagent_that_gets_only_messages_of_its_parent(run: Run, tmp_path: Pa
     for word in ("osprey", "kestrel"):
         parent.say("user", f"why is the {word} export slow?")
         parent.say("assistant", f"I look at the {word} export.")
-        arguments = json.dumps({"cmd": f"cat {word}.py"})
-        call = {"type": "function_call", "name": "exec_command", "call_id": word, "arguments": arguments}
-        parent.add("response_item", call)
-        parent.add("response_item", {"type": "function_call_output", "call_id": word, "output": "x = 1"})
+        parent.call(word, "x = 1", cmd=f"cat {word}.py")
         parent.say("assistant", f"The {word} export takes a lock.")
     child = Rollout(tmp_path / ".codex/sessions/2026/09/21", FORKED, 10, **RELATIONS["subagent"])
     messages = [row for row in parent.rows if row[1].get("type") == "message" and "I look at" not in json.dumps(row)]
     for kind, payload in messages[0 if first == "the whole session" else 2 :]:
-        child.add(kind, payload)
+        child.add(kind, **payload)
     child.say("user", "count the locks")
     child.say("assistant", "There are two.")
     for rollout in (child, parent):
@@ -421,13 +378,12 @@ def test_rollouts_that_begin_alike_without_naming_a_parent(
     rollouts = [Rollout(folder, FIRST, 0)]
     for word in ("osprey", "kestrel"):
         rollouts[0].say("user", f"why is the {word} export slow?")
-        call = {"type": "function_call", "name": "exec_command", "call_id": word, "arguments": '{"cmd": "cat x.py"}'}
-        rollouts[0].add("response_item", call)
+        rollouts[0].call(word, cmd="cat x.py")
         rollouts[0].say("assistant", f"The {word} export takes a lock.")
     for number, session in enumerate((FORKED, FORKED[:-1] + "c"), 1):
         rollouts.append(Rollout(folder, session, 0 if is_stamped else number * 10))
         for kind, payload in rollouts[0].rows[1:]:
-            rollouts[-1].add(kind, payload)
+            rollouts[-1].add(kind, **payload)
         rollouts[-1].at = 1500 + 300 * number
         rollouts[-1].say("user", "go on")
         rollouts[-1].say("assistant", f"It is done in way {number}.")
@@ -439,14 +395,14 @@ def test_rollouts_that_begin_alike_without_naming_a_parent(
             run("memory", "archive", str(folder))
         for number in (2, 1, 0) if order == "by hooks" else order if order != "together" else ():
             if order == "by hooks":
-                event = {"session_id": rollouts[number].rows[0][1]["id"], "transcript_path": str(rollouts[number].path)}
+                event = {"session_id": rollouts[number].session, "transcript_path": str(rollouts[number].path)}
                 run("hook", "codex", stdin=json.dumps({"hook_event_name": "Stop", "cwd": "/w", **event}))
             else:
                 run("memory", "archive", str(rollouts[number].path))
-        assert [len(turns(run)[row.rows[0][1]["id"]]) for row in rollouts] == [6, 2, 2]
+        assert [len(turns(run)[row.session]) for row in rollouts] == [6, 2, 2]
         assert calls(home) == {FIRST: 2}
         listed = {row["sessionId"]: (row["kind"], row["turns"], row["toolCalls"]) for row in sessions(run)}
-        assert [listed[row.rows[0][1]["id"]] for row in rollouts] == [("main", 3, 2), ("fork", 1, 2), ("fork", 1, 2)]
+        assert [listed[row.session] for row in rollouts] == [("main", 3, 2), ("fork", 1, 2), ("fork", 1, 2)]
         db = apsw.Connection(str(home / "store.db"))
         db.execute("UPDATE transcript SET head = ''; DELETE FROM seen_file")
         db.close()
@@ -458,14 +414,14 @@ def test_a_rollout_that_begins_like_a_fork_without_naming_it(run: Run, tmp_path:
     for number, (session, word) in enumerate(zip((FIRST, FORKED, FORKED[:-1] + "c"), WORDS, strict=True)):
         rollouts.append(Rollout(tmp_path / "sessions", session, number * 10))
         for kind, payload in rollouts[-2].rows[1:] if number else ():
-            rollouts[-1].add(kind, payload)
+            rollouts[-1].add(kind, **payload)
         work(rollouts[-1], word)
     if order == "together":
         run("memory", "archive", str(tmp_path))
     else:
         for number in order:
             run("memory", "archive", str(rollouts[number].path))
-    ids = [rollout.rows[0][1]["id"] for rollout in rollouts]
+    ids = [rollout.session for rollout in rollouts]
     assert [len(turns(run)[session]) for session in ids] == [6, 6, 6]
     assert [calls(home)[session] for session in ids] == [3, 3, 3]
     listed = {row["sessionId"]: row["parent"] for row in sessions(run)}
@@ -488,7 +444,7 @@ def test_rollouts_that_name_no_parent_and_copied_less_or_more_of_it(
         rollout.say("assistant", f"Way {number} is faster.")
     for number in order:
         run("memory", "archive", str(rollouts[number].path))
-    assert [len(turns(run)[rollout.rows[0][1]["id"]]) for rollout in rollouts] == [8, 2, 2]
+    assert [len(turns(run)[rollout.session]) for rollout in rollouts] == [8, 2, 2]
 
 
 def test_a_hook_reads_a_long_copy_in_parts(run: Run, tmp_path: Path) -> None:
@@ -502,7 +458,7 @@ def test_a_hook_reads_a_long_copy_in_parts(run: Run, tmp_path: Path) -> None:
     for event in ("UserPromptSubmit", *["Stop"] * 2):
         about = {"session_id": FORKED, "transcript_path": str(rollouts[1].path), "cwd": "/w", "prompt": "go on"}
         run("hook", "codex", stdin=json.dumps({"hook_event_name": event, **about}))
-    assert {session: len(texts) for session, texts in turns(run).items()} == {FIRST: 120, FORKED: 1}
+    assert counts(run) == {FIRST: 120, FORKED: 1}
 
 
 def test_two_rollouts_of_a_single_exchange_may_be_alike_by_chance(run: Run, tmp_path: Path) -> None:
@@ -524,19 +480,11 @@ def work(transcript: Any, word: str) -> None:
         key, command = f"{word}-{number}", f"grep {word} src/{word}.py"
         if isinstance(transcript, Transcript):
             transcript.user(f"look at the {word} buffer, part {number}, and count its users")
-            transcript.call(key, "Bash", command=command)
-            transcript.outcome(key, shown)
+            transcript.used(key, "Bash", shown, command=command)
             transcript.assistant(f"Part {number} of {word} is counted.")
             continue
         transcript.say("user", f"look at the {word} buffer, part {number}, and count its users")
-        call = {
-            "type": "function_call",
-            "name": "exec_command",
-            "call_id": key,
-            "arguments": json.dumps({"cmd": command}),
-        }
-        transcript.add("response_item", call)
-        transcript.add("response_item", {"type": "function_call_output", "call_id": key, "output": shown})
+        transcript.call(key, shown, cmd=command)
         transcript.say("assistant", f"Part {number} of {word} is counted.")
 
 
@@ -547,12 +495,12 @@ def test_a_fork_of_codex_that_copies_nothing(run: Run, tmp_path: Path) -> None:
     base = {"thread_id": FIRST, "end_byte_offset": parent.path.stat().st_size}
     child = Rollout(folder, FORKED, 10, forked_from_id=FIRST, history_base=base)
     work(child, "osprey")
-    child.add("compacted", {"message": "It goes on.", "replacement_history": []})
+    child.add("compacted", message="It goes on.", replacement_history=[])
     parent.at = 1200
     work(parent, "heron")
     for rollout in (child, parent):
         run("memory", "archive", str(rollout.path), env={"HOME": str(tmp_path)})
-    assert {session: len(texts) for session, texts in turns(run).items()} == {FIRST: 12, FORKED: 6}
+    assert counts(run) == {FIRST: 12, FORKED: 6}
     lost = run("lost", FORKED)
     assert lost.result["compaction"]["callsBefore"] == 6
     assert "kestrel_2_buffer" in lost.out and "osprey_2_buffer" in lost.out and "heron" not in lost.out
@@ -569,7 +517,7 @@ def test_after_a_compaction_a_fork_has_what_its_parents_did_before_it(run: Run, 
                 Rollout(folder, session, number * 10, **({"forked_from_id": ids[number - 1]} if number else {}))
             )
             for kind, payload in made[-2].rows if number else ():
-                made[-1].add(kind, payload)
+                made[-1].add(kind, **payload)
         else:
             made.append(Transcript(tmp_path / f"{session}.jsonl", first=number * 20))
             for row in map(json.loads, made[-2].path.read_text().splitlines() if number else ()):
@@ -577,9 +525,9 @@ def test_after_a_compaction_a_fork_has_what_its_parents_did_before_it(run: Run, 
                 made[-1].write({**row, "sessionId": session, **mark})
         work(made[-1], word)
     if client == "codex":
-        made[2].add("compacted", {"message": "It goes on.", "replacement_history": []})
+        made[2].add("compacted", message="It goes on.", replacement_history=[])
     else:
-        made[2].write(made[2].entry("system", "", subtype="compact_boundary", compactMetadata={"trigger": "auto"}))
+        made[2].compact()
     for number, transcript in enumerate(made[:2]):  # the parents go on
         if client == "codex":
             transcript.at = 2400

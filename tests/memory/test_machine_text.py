@@ -1,12 +1,12 @@
 """What other agents and the client say in the user's name is found, but it is not the user's."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 from claude_transcript import SESSION, Transcript
 from conftest import Run
+from pi_session import PiSession
 
 TEAMMATE = '<teammate-message teammate_id="lead" summary="a > b">{}</teammate-message>'
 REPORT = (
@@ -67,19 +67,11 @@ def test_a_command_that_the_user_runs_is_a_call(run: Run, transcript: Transcript
         transcript.user(f"<bash-stdout>{output}</bash-stdout><bash-stderr></bash-stderr>")
     else:
         shell = {"role": "bashExecution", "command": command, "output": output, "exitCode": 1}
-        lines = [
-            {"type": "session", "id": SESSION, "cwd": "/srv"},
-            {"type": "message", "id": "a1", "parentId": None, "message": {"role": "user", "content": "open the gate"}},
-            {"type": "message", "id": "a2", "parentId": "a1", "message": shell},
-            {
-                "type": "custom_message",
-                "id": "a3",
-                "parentId": "a2",
-                "customType": "subagent-notify",
-                "content": "dunlin",
-            },
-        ]
-        transcript.append("".join(json.dumps(line) + "\n" for line in lines).encode())
+        talk = PiSession(transcript.path)
+        transcript.path.write_text(talk.path.read_text().replace("s-1", SESSION))
+        talk.user("open the gate")
+        talk.add("message", message=shell)
+        talk.add("custom_message", customType="subagent-notify", content="dunlin")
     assert archived(run, transcript, "dunlin")[0] == 1
     assert run("how", "git tag").result["commands"][0]["outcome"] == ("" if client == "claude" else "failed")
     assert "dunlin_gate_tag" in run("recall", "dunlin_gate_tag", "--raw").out

@@ -22,17 +22,6 @@ def _exported(run: Run, **more: Any) -> list[dict[str, Any]]:
     return [json.loads(line) for line in run("memory", "export", **more).out.splitlines()]
 
 
-def test_importing_again_changes_nothing(run: Run, tmp_path: Path) -> None:
-    path = tmp_path / "lines.jsonl"
-    rows = ({"id": "a", "text": "The first fact of them"}, {"text": "A fact without an id"}, {"text": "Let me see"})
-    path.write_text(_lines(*rows))
-    assert run("memory", "import", str(path), env=AT).result["added"] == 3
-    before = _exported(run)
-    again = run("memory", "import", str(path), env={"JOELCLAW_NOW_MS": str(NOW_MS + 9_000_000)}).result
-    assert (again["unchanged"], again["added"], again["updated"]) == (3, 0, 0)
-    assert _exported(run) == before
-
-
 def test_a_preview_of_lines_reports_what_the_import_then_does(run: Run, home: Path, tmp_path: Path) -> None:
     path = tmp_path / "ours.jsonl"
     path.write_text('{"id": "one", "text": "the ferry leaves at noon"}\n{"memory": 3}\n{"text": "ok"}\n')

@@ -1,22 +1,15 @@
 """Whatever interrupts `memory observe`, each range of turns is observed exactly once in the end."""
 
 import signal
-import subprocess
 from pathlib import Path
 
 import pytest
 from claude_transcript import Transcript
-from conftest import JOELCLAW, PATIENCE_S, Run, clean_environment
+from conftest import PATIENCE_S, Run, begin
 from test_memory_observe import EACH, FORM, MODEL, Fake, long_session, model, stored, texts, transcript
 from test_model_command import runs, script, until
 
 __all__ = ["model", "transcript"]
-
-
-def spawn(home: Path, *words: str) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
-        [JOELCLAW, "memory", "observe", *words], env=clean_environment(home), stdout=-1, stderr=subprocess.DEVNULL
-    )
 
 
 def waiting(tmp_path: Path) -> tuple[str, Path, Path]:
@@ -36,7 +29,7 @@ def test_killed_while_the_model_works(
     run: Run, home: Path, tmp_path: Path, transcript: Transcript, model: Fake, ending: signal.Signals
 ) -> None:
     command, pids, _ = waiting(tmp_path)
-    with spawn(home, str(transcript.path), "--command", command) as process:
+    with begin(home, "memory", "observe", str(transcript.path), "--command", command) as process:
         until(pids.exists)
         process.send_signal(ending)
         process.communicate(timeout=PATIENCE_S)

@@ -2,11 +2,12 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 from claude_transcript import SESSION, Transcript
+from codex_rollout import Rollout
 from conftest import Run
+from pi_session import PiSession
 
 SECRET = "password=Tr0ub4dorQuay"
 
@@ -50,16 +51,10 @@ def test_a_summary_of_an_earlier_session_is_no_title(run: Run, tmp_path: Path) -
 
 
 def test_titles_of_other_clients(run: Run, tmp_path: Path) -> None:
-    message = {
-        "type": "message",
-        "id": "a1",
-        "parentId": None,
-        "message": {"role": "user", "content": "look at the tables"},
-    }
-    lines: list[dict[str, Any]] = [{"type": "session", "id": "p1", "cwd": "/srv"}, message]
-    path = tmp_path / "s.jsonl"
-    path.write_text("".join(json.dumps(line) + "\n" for line in [*lines, {"type": "session_info", "name": "Tables"}]))
-    assert titles(run, path) == {"Tables"}
+    talk = PiSession(tmp_path / "s.jsonl")
+    talk.user("look at the tables")
+    talk.add("session_info", name="Tables")
+    assert titles(run, talk.path) == {"Tables"}
 
 
 @pytest.mark.parametrize("kind", ["document", "lines"])
@@ -75,11 +70,7 @@ def test_the_summary_of_a_chat_of_gemini_is_its_title(run: Run, tmp_path: Path, 
 
 def test_a_session_has_the_name_in_the_index_of_codex(run: Run, tmp_path: Path) -> None:
     home = tmp_path / "codex"
-    path = home / "sessions" / f"rollout-2026-09-20T10-00-00-{SESSION}.jsonl"
-    path.parent.mkdir(parents=True)
-    item = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "look at the tables"}]}
-    lines = [("session_meta", {"id": SESSION, "cwd": "/w"}), ("response_item", item)]
-    path.write_text("".join(json.dumps({"type": kind, "payload": payload}) + "\n" for kind, payload in lines))
+    Rollout(home / "sessions", SESSION).say("user", "look at the tables")
     names = home / "session_index.jsonl"
     for title in ("Tables", "Tables,\u2028again"):
         with names.open("a") as file:

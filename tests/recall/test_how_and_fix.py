@@ -2,10 +2,10 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 from claude_transcript import CWD, Transcript
+from codex_rollout import Rollout
 from conftest import NOW, Attempt, Run, attempt
 
 MISSING = "zsh: command not found: quaylint"
@@ -121,20 +121,18 @@ def test_an_edit_in_the_shell_is_shown_and_input_for_a_program_is_none(
 def test_a_patch_that_a_command_of_codex_hands_over_is_shown(run: Run, home: Path, tool: str, form: str) -> None:
     patch = "*** Begin Patch\n*** Update File: tides.env\n@@\n-HARBOUR=\n+HARBOUR=8\n*** End Patch\n"
     command = ["apply_patch", patch] if form == "{}" else form.format(patch).split(" ", 2)
-    path = home.with_name("rollout-2026-09-20T10-00-00-019a0000-0000-7000-8000-00000000000c.jsonl")
-    lines: list[dict[str, Any]] = [{"type": "session_meta", "payload": {"id": path.stem[28:], "cwd": CWD}}]
+    rollout = Rollout(home.with_name(f"{home.name}-rollouts"), "019a0000-0000-7000-8000-00000000000c", cwd=CWD)
     for number, (given, output, code) in enumerate((
         (["make"], "Error: no tide table for harbour 7", 2), (["make"], "Error: the network is away", 2),
         (command, "Success. Updated the following files:\nM tides.env", 0), (["make"], "done", 0),
     )):  # fmt: skip
-        call = {"call_id": f"c{number}", "type": "function_call", "name": tool, "arguments": json.dumps({"cmd": given})}
         if tool == "local_shell":
-            call = {"call_id": f"c{number}", "type": "local_shell_call", "action": {"type": "exec", "command": given}}
+            rollout.item("local_shell_call", call_id=f"c{number}", action={"type": "exec", "command": given})
+        else:
+            rollout.call(f"c{number}", tool=tool, cmd=given)
         result = json.dumps({"output": output, "metadata": {"exit_code": code}})
-        items = (call, {"type": "function_call_output", "call_id": f"c{number}", "output": result})
-        lines += ({"type": "response_item", "payload": item} for item in items)
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    run("memory", "archive", str(path), env=NOW)
+        rollout.item("function_call_output", call_id=f"c{number}", output=result)
+    run("memory", "archive", str(rollout.path), env=NOW)
     (error,) = ask(home, "fix", "no tide table for harbour 7").result["errors"]
     assert error["did"] == [f"{tool} tides.env"]
 
@@ -162,10 +160,8 @@ def locked(home: Path, run: Run, tmp_path: Path) -> Path:
     """A home with a session whose errors stand behind pipes and in a prompt."""
     transcript = Transcript(tmp_path / "work/7c5a9e33-2222-4333-8444-555566667777.jsonl")
     transcript.user("build the lock")
-    transcript.call("t0", "Bash", command="make locks 2>&1 | tail -20")
-    transcript.outcome(
-        "t0", "ok a\n--- FAIL: TestSluice (0.03s)\nlock/gate.go:12:7: cannot raise gate 4 of 'north'\nFAIL"
-    )
+    printed = "ok a\n--- FAIL: TestSluice (0.03s)\nlock/gate.go:12:7: cannot raise gate 4 of 'north'\nFAIL"
+    transcript.used("t0", "Bash", printed, command="make locks 2>&1 | tail -20")
     transcript.assistant("The gate has no winch.")
     transcript.used("t1", "Edit", "done", file_path=f"{CWD}/lock/gate.go", old_string="a", new_string="b")
     transcript.used("t2", "Bash", "ok", command="make locks 2>&1 | tail -20")

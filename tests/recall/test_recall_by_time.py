@@ -58,6 +58,9 @@ def days(run: Run) -> dict[str, str]:
     (["what did I ask this Monday"], "saker"), (["what did I ask last Monday"], ""),
     (["which column did we rename on 2026-09-12"], "osprey saker merlin"),
     (["column", "--since", "2026-09-10"], "saker osprey"),
+    (["column", "--since", "36h"], "saker"), (["column", "--since", "2w"], "saker osprey"),
+    (["column", "--until", "2w"], "merlin"), (["--since", "1mo", "--until", "7d"], "osprey merlin"),
+    (["column", "--until", "1mo"], ""), (["--since", "2y"], "saker osprey merlin"),
 ])  # fmt: skip
 def test_what_was_said_at_a_time_is_found(run: Run, days: dict[str, str], words: list[str], found: str) -> None:
     hits = run("recall", *words, env=days).result["hits"]

@@ -1,4 +1,4 @@
-"""The result of `recall` is that of the mirrored CLI: keys, budgets, trust pass, filters, decay, events."""
+"""The result of `recall` is that of the mirrored CLI: budgets, trust pass, filters, decay, events."""
 
 import json
 from pathlib import Path
@@ -9,37 +9,6 @@ from conftest import NOW, NOW_MS, Run, attempt
 from terminal import on_terminal, without_style
 
 DAY_MS = 86_400_000
-RESULT: dict[str, Any] = {
-    "query": str, "rewrittenQuery": str, "rewrite": dict, "filtersApplied": list, "includeHold": bool,
-    "includeDiscard": bool,
-    "categoryFilter": dict, "budget": dict, "droppedByTrustPass": int, "droppedDiagnostics": list,
-    "hits": list, "count": int,
-    "found": int, "backend": str,
-}  # fmt: skip
-REWRITE = {"rewritten": bool, "strategy": str, "reason": str}
-CATEGORY_FILTER = {"input": (str, type(None)), "resolved": (str, type(None)), "applied": bool, "reason": str}
-BUDGET = {
-    "requested": str,
-    "applied": str,
-    "reason": str,
-    "fetchMultiplier": (int, float),
-    "maxInject": int,
-    "rewriteEnabled": bool,
-}
-HIT = {
-    "id": str, "score": (int, float), "rawScore": (int, float), "usageBoost": (int, float),
-    "observation": str, "type": str,
-    "source": str, "collection": str, "writeVerdict": str, "categoryId": str,
-    "categoryConfidence": (int, float), "session": str,
-    "timestamp": str, "recallCount": int, "retrievalPriority": (int, float), "privacy": str, "path": str, "title": str,
-}  # fmt: skip
-
-
-def typed(value: dict[str, Any], shape: dict[str, Any]) -> None:
-    for key, kind in shape.items():
-        assert key in value, key
-        assert isinstance(value[key], kind), (key, value[key])
-        assert kind is bool or not isinstance(value[key], bool) or kind is bool, key
 
 
 def take_in(home: Path, *lines: dict[str, Any]) -> None:
@@ -78,15 +47,10 @@ def stocked(home: Path) -> Path:
     return home
 
 
-def test_every_key_of_the_contract(stocked: Path) -> None:
+def test_hits_are_sorted_and_say_where_they_are_from(stocked: Path) -> None:
     result = ask(stocked, "gateway retries")
-    typed(result, RESULT)
-    typed(result["rewrite"], REWRITE)
-    typed(result["categoryFilter"], CATEGORY_FILTER)
-    typed(result["budget"], BUDGET)
     assert sorted(ids(result)) == ["a", "b", "c", "d"]
     for hit in result["hits"]:
-        typed(hit, HIT)
         assert 0 < hit["score"] <= 1
         assert hit["timestamp"] == "2026-09-21T14:13:20.000Z"
     assert [hit["score"] for hit in result["hits"]] == sorted((hit["score"] for hit in result["hits"]), reverse=True)
@@ -103,7 +67,6 @@ def test_every_key_of_the_contract(stocked: Path) -> None:
 
 def test_an_empty_store(home: Path) -> None:
     result = ask(home, "anything at all")
-    typed(result, RESULT)
     assert (result["hits"], result["count"], result["found"], result["droppedByTrustPass"]) == ([], 0, 0, 0)
     assert attempt(home, "recall", "anything", "--raw", env=NOW).out == ""
 
@@ -157,13 +120,8 @@ def test_below_the_least_score(stocked: Path) -> None:
 
 def test_held_and_discarded_memories_are_shown_on_request(home: Path) -> None:
     text = "Gateway retries are capped at three per {}"
-    take_in(
-        home,
-        *(
-            {"id": verdict, "text": text.format(verdict), "verdict": verdict}
-            for verdict in ("allow", "hold", "discard")
-        ),
-    )
+    verdicts = ("allow", "hold", "discard")
+    take_in(home, *({"id": verdict, "text": text.format(verdict), "verdict": verdict} for verdict in verdicts))
     assert ids(ask(home, "gateway retries")) == ["allow"]
     held = ask(home, "gateway retries", "--include-hold")
     assert (sorted(ids(held)), held["includeHold"], held["includeDiscard"]) == (["allow", "hold"], True, False)
@@ -186,13 +144,8 @@ CATEGORIES = {
 
 
 def test_categories_and_their_aliases(home: Path) -> None:
-    take_in(
-        home,
-        *(
-            {"id": name, "text": f"Gateway retries as {name} sees them", "category": f"jc:{name}"}
-            for name in CATEGORIES
-        ),
-    )
+    text = "Gateway retries as {} sees them"
+    take_in(home, *({"id": name, "text": text.format(name), "category": f"jc:{name}"} for name in CATEGORIES))
     for name, aliases in CATEGORIES.items():
         for alias in aliases:
             result = ask(home, "gateway retries", "--category", alias)

@@ -20,8 +20,7 @@ def at_work(transcript: Work, cwd: Path) -> Work:
     (cwd / "src").mkdir(parents=True, exist_ok=True)
     shown = "\n".join(f"{number:6}→{line}" for number, line in enumerate(SOURCE.splitlines(), 1))
     for number in range(4):
-        transcript.call(f"r{number}", "Read", file_path=f"{cwd}/src/tide_import.py")
-        transcript.outcome(f"r{number}", shown)
+        transcript.used(f"r{number}", "Read", shown, file_path=f"{cwd}/src/tide_import.py")
     own = f"of_{transcript.session[:4]} = first_delay"
     transcript.edit("src/tide_import.py", own, 5)
     with (cwd / "src" / "tide_import.py").open("a") as file:

@@ -29,12 +29,7 @@ class Work(Transcript):
 
     def edit(self, file: str, text: str, line: int = 1) -> None:
         """Write a text from a line on, with the patch that the client records."""
-        key = f"e{self.count}"
-        path, rows = f"{self.cwd}/{file}", text.split("\n")
-        self.call(key, "Edit", file_path=path, old_string="", new_string=text)
-        patch = {"oldStart": line, "oldLines": 0, "newStart": line, "lines": [f"+{row}" for row in rows]}
-        done = [{"type": "tool_result", "tool_use_id": key, "content": "done", "is_error": False}]
-        self.write(self.entry("user", done, toolUseResult={"filePath": path, "structuredPatch": [patch]}))
+        self.edited(f"e{self.count}", file, line, *(f"+{row}" for row in text.split("\n")))
 
     def bash(self, command: str, printed: str = "", *, failed: bool = False) -> None:
         key = f"b{self.count}"

@@ -1,13 +1,12 @@
 """The state file: bounded, whole under parallel hooks, set aside when damaged; listing, showing and clearing."""
 
 import json
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import faults
 import pytest
-from conftest import JOELCLAW, NOW, NOW_MS, PATIENCE_S, Run, clean_environment
+from conftest import NOW, NOW_MS, PATIENCE_S, Run, begin
 
 
 def state_file(home: Path, session: str = "s1") -> Path:
@@ -106,13 +105,9 @@ TASK = "Fix the memory use of the buoyline importer"
 
 def together(home: Path, *calls: tuple[str, ...]) -> list[dict[str, Any]]:
     """Spawn all calls before waiting for any; their results."""
-    environment = clean_environment(home, **NOW, **faults.patient(home))
-    spawned = [
-        subprocess.Popen([JOELCLAW, *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, env=environment)
-        for words in calls
-    ]
+    environment = {**NOW, **faults.patient(home)}
     results = []
-    for process in spawned:
+    for process in [begin(home, *words, **environment) for words in calls]:
         out, _ = process.communicate(timeout=PATIENCE_S)
         assert process.returncode == 0, out
         results.append(json.loads(out)["result"])

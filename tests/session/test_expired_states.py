@@ -31,11 +31,6 @@ def sessions(home: Path) -> list[str]:
     return sorted(path.stem for path in (home / "sessions").glob("*.json"))
 
 
-def change(home: Path, session: str, **fields: Any) -> None:
-    path = home / "sessions" / f"{session}.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), **fields}))
-
-
 @pytest.mark.parametrize(
     ("days", "remaining"), [(None, ["new"]), ("0", ["new", "old"]), ("101", ["new", "old"]), ("99", ["new"])]
 )
@@ -58,7 +53,8 @@ def test_states_without_an_event_for_90_days_go(talk: Run, home: Path, days: str
     {"version": 99},
 ])  # fmt: skip
 def test_a_session_with_something_open_stays(talk: Run, home: Path, fields: dict[str, Any]) -> None:
-    change(home, "old", **fields)
+    path = home / "sessions" / "old.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **fields}))
     assert talk("store", "prune", "--yes", env=at(100)).result["sessionStates"] == 0
     assert sessions(home) == ["new", "old"]
 
@@ -82,20 +78,15 @@ def test_a_lock_that_was_removed_while_another_waits_is_taken_anew(tmp_path: Pat
             pass
 
 
-def copies(home: Path, count: int, **fields: Any) -> None:
-    state = json.loads((home / "sessions" / "old.json").read_text())
-    for number in range(count):
-        copied = {**state, **fields, "sessionId": f"copy-{number:04}", "updatedAt": NOW_MS - 1 - number}
-        (home / "sessions" / f"copy-{number:04}.json").write_text(json.dumps(copied))
-
-
 READING = ("status", "doctor", "session list", "session show old", "idle list", "checkpoint show old")
 
 
 @pytest.mark.parametrize("command", READING)
 def test_commands_do_not_read_all_states(talk: Run, home: Path, monkeypatch: pytest.MonkeyPatch, command: str) -> None:
-    copies(home, 300)
-    for path in (home / "sessions").glob("copy-*.json"):
+    state = json.loads((home / "sessions" / "old.json").read_text())
+    for number in range(300):
+        path = home / "sessions" / f"copy-{number:04}.json"
+        path.write_text(json.dumps({**state, "sessionId": path.stem, "updatedAt": NOW_MS - 1 - number}))
         files.os.utime(path, (1, 1))
     read: list[str] = []
     original = files.read_file

@@ -1,6 +1,5 @@
 """The cycle of a gateway's session: startup, refresh, warm, hot, compaction, recovery (ADR-0204, changes 1, 2, 5)."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,6 @@ SESSION = "gw"
 QUERY = "gateway daemon telegram redis session routing compaction"
 ROUTING = "The gateway daemon drops a telegram session when redis is restarted; routing comes back after compaction"
 VOICE = "The livekit voice agent needs a second worker, since rooms stay open for an hour"
-JUNK = "## Plan Summary\ngateway daemon telegram redis session routing compaction"
 TASK = "Why does the telegram channel of the gateway lose its session?"
 DIGEST = "## 📋 Batch Digest — 2026-09-21\n\n14 event(s) since last digest:\n- livekit voice agent: 14"
 HEARTBEAT = "HEARTBEAT\n\nTimestamp: 2026-09-21T10:00:00\n\n# livekit voice agent worker rooms"
@@ -30,42 +28,27 @@ def actions(run: Run, minutes: float) -> list[tuple[str, str]]:
 def test_the_whole_cycle(run: Run, home: Path) -> None:
     for text in (ROUTING, VOICE):
         run("memory", "write", text, env=at(0))
-    run("memory", "import", "-", stdin=json.dumps({"text": JUNK, "collection": "episodes"}) + "\n", env=at(0))
-
     started = call(run, 0, "inject", "memory")
     assert (started["query"], started["injected"]) == (QUERY, True)
-    assert ROUTING in started["content"]
-    assert "voice" not in started["content"]
-    assert "Plan Summary" not in started["content"]
-
-    cold = call(run, 1, "checkpoint", "save", "--percent", "20", "-m", TASK)
-    assert (cold["role"], cold["zone"]) == ("gateway", "cold")
+    assert ROUTING in started["content"] and "voice" not in started["content"]
+    call(run, 1, "checkpoint", "save", "--percent", "20", "-m", TASK)
     for minute, automated in ((2, DIGEST), (3, HEARTBEAT)):
         call(run, minute, "checkpoint", "save", "--percent", "30", "-m", automated)
-    warm = call(run, 5, "checkpoint", "save", "--percent", "45")
-    assert warm["entered"] == ["warm"]
-
+    assert call(run, 5, "checkpoint", "save", "--percent", "45")["entered"] == ["warm"]
     half = call(run, 6, "inject", "refresh", "--percent", "52", "--message", HEARTBEAT)
     assert half["trigger"] == "half-full"
     assert half["query"] == TASK.rstrip("?") + "?", "the automated messages are no seeds"
-    assert "voice" not in half["content"]
-
-    hot = call(run, 8, "checkpoint", "save", "--percent", "65")
-    assert hot["entered"] == ["hot"]
+    assert call(run, 8, "checkpoint", "save", "--percent", "65")["entered"] == ["hot"]
     call(run, 9, "checkpoint", "flush", "--percent", "85")
     recovered = call(run, 10, "inject", "recovery")
-    assert (recovered["injected"], recovered["customType"]) == (True, "gateway-recovery")
-    assert recovered["gwCompactionCount"] == 1
+    assert (recovered["customType"], recovered["gwCompactionCount"]) == ("gateway-recovery", 1)
     again = call(run, 10.5, "inject", "recovery")
-    assert (again["injected"], again["reason"], again["gwCompactionCount"]) == (False, "rapid-recompaction", 2)
+    assert (again["reason"], again["gwCompactionCount"]) == ("rapid-recompaction", 2)
     quiet = call(run, 10.9, "inject", "refresh", "--message", "what's happening?")
-    assert (quiet["injected"], quiet["reason"]) == (False, "not-due"), "the recovery is still there"
-
+    assert quiet["reason"] == "not-due", "the recovery is still there"
     run("memory", "write", f"{ROUTING}; the operator restarts it", "--global", env=at(60))
     after = call(run, 75, "inject", "refresh", "--message", TASK, role=())
-    assert (after["injected"], after["customType"], after["trigger"]) == (True, "context-refresh", "idle")
-    assert "the operator restarts it" in after["content"]
-
+    assert after["trigger"] == "idle" and "the operator restarts it" in after["content"]
     actual = actions(run, 76)
     assert {source for _, source in actual} == {"gateway"}, "the role is kept"
     names = [action for action, _ in actual if not action.startswith("memory.recall.")]

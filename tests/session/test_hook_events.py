@@ -189,19 +189,10 @@ def test_a_given_role_replaces_the_known_one() -> None:
     assert roles == ["gateway", "gateway", "worker"]
 
 
-def turn_ends(run: Run, home: Path, percent: float, seconds: int = 1) -> None:
-    payload = {"session_id": "s1", "cwd": "/srv/tides", "percent": percent, "messages": [TASK]}
-    run("hook", "pi", "turn_end", stdin=json.dumps(payload), env=at(seconds))
-
-
-@pytest.fixture
-def stocked(run: Run) -> None:
-    run("memory", "write", MEMORY, env=at(0))
-
-
-@pytest.mark.usefixtures("stocked")
 def test_in_the_hot_zone_the_task_becomes_a_memory_once(run: Run, home: Path) -> None:
-    turn_ends(run, home, 65)
+    run("memory", "write", MEMORY, env=at(0))
+    payload = {"session_id": "s1", "cwd": "/srv/tides", "percent": 65, "messages": [TASK]}
+    run("hook", "pi", "turn_end", stdin=json.dumps(payload), env=at(1))
     after = state(home)
     assert (after["counts"]["saves"], after["counts"]["recalls"], after["counts"]["writes"]) == (1, 1, 1)
     assert len(after["taskMemoryIds"]) == 1
@@ -223,6 +214,8 @@ def opencode_hook(run: Run, name: str, minute: int, **more: Any) -> list[Any]:
 
 def test_the_note_is_given_again_and_no_compaction_is_counted(run: Run) -> None:
     opencode_hook(run, "prompt", 0, prompt=TIDES)
+    for source in ("resume", "compact"):
+        assert opencode_hook(run, "session_start", 0, source=source) == [], "there was no compaction yet"
     opencode_hook(run, "before_compaction", 1)
     (first,) = opencode_hook(run, "after_compaction", 2)
     (again,) = opencode_hook(run, "session_start", 30, source="compact")
@@ -233,9 +226,3 @@ def test_the_note_is_given_again_and_no_compaction_is_counted(run: Run) -> None:
     assert state["counts"]["injections"] == 1
     events = run("otel", "search", "compaction.inject", env={"JOELCLAW_NOW_MS": str(NOW_MS + 3_600_000)}).result
     assert [event["action"] for event in events["events"]] == ["compaction.inject.repeated", "compaction.inject"]
-
-
-def test_a_session_without_a_compaction_gets_no_note(run: Run) -> None:
-    opencode_hook(run, "prompt", 0, prompt=TIDES)
-    assert opencode_hook(run, "session_start", 30, source="resume") == []
-    assert opencode_hook(run, "session_start", 31, source="compact") == []

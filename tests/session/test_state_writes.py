@@ -51,7 +51,8 @@ def under_way(run: Run, project: Path) -> None:
 def hook(run: Run, project: Path, event: str, later: int = 0, **more: Any) -> list[str]:
     """The kinds of text that an event of pi brings."""
     payload = {"session_id": "s1", "cwd": str(project), **more}
-    answer = run("hook", "pi", event, stdin=json.dumps(payload), env=at(later)).json
+    env = {**at(later), "JOELCLAW_COMPACTION_IDLETRIGGERMINUTES": "5"}
+    answer = run("hook", "pi", event, stdin=json.dumps(payload), env=env).json
     return [message["customType"] for message in answer["messages"]]
 
 
@@ -62,38 +63,21 @@ def test_a_session_start(run: Run, project: Path, writes: list[str]) -> None:
 
 
 @pytest.mark.usefixtures("under_way")
-@pytest.mark.parametrize(("event", "later", "more", "kind"), [
-    ("prompt", DUE, {"prompt": LATER, "percent": 66}, "context-refresh"),
-    ("tool", 1000, {"files": ["batches.py"], "percent": 46}, "project-context"),
+@pytest.mark.parametrize(("event", "later", "more", "kinds"), [
+    ("prompt", DUE, {"prompt": LATER, "percent": 66}, ["context-refresh"]),
+    ("tool", 1000, {"files": ["batches.py"], "percent": 46}, ["project-context"]),
+    ("turn_end", 2000, {"percent": 90, "messages": [TASK, LATER]}, []),
+    ("before_compaction", 2000, {"percent": 90}, []),
+    ("after_compaction", 3000, {}, ["compaction-recovery"]),
 ])  # fmt: skip
-def test_a_prompt_with_a_refresh_and_a_first_edit_with_a_new_task(
-    run: Run, project: Path, writes: list[str], event: str, later: int, more: dict[str, Any], kind: str
+def test_an_event_replaces_the_state_twice(
+    run: Run, project: Path, writes: list[str], event: str, later: int, more: dict[str, Any], kinds: list[str]
 ) -> None:
     writes.clear()
-    assert hook(run, project, event, later, **more) == [kind]
+    assert hook(run, project, event, later, **more) == kinds
     assert writes == ["s1", "s1"]
-
-
-@pytest.mark.usefixtures("under_way")
-def test_the_end_of_a_turn_with_idle_compaction_on(
-    run: Run, project: Path, writes: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("JOELCLAW_COMPACTION_IDLETRIGGERMINUTES", "5")
-    writes.clear()
-    payload = {"session_id": "s1", "cwd": str(project), "percent": 90, "messages": [TASK, LATER]}
-    more = {"JOELCLAW_COMPACTION_IDLETRIGGERMINUTES": "5", **at(2000)}
-    run("hook", "pi", "turn_end", stdin=json.dumps(payload), env=more)
-    assert writes == ["s1", "s1"]
-    assert run("checkpoint", "show", "s1").result["idleTimer"]["ratio"] == 0.9
-
-
-@pytest.mark.usefixtures("under_way")
-def test_a_compaction(run: Run, project: Path, writes: list[str]) -> None:
-    writes.clear()
-    hook(run, project, "before_compaction", 2000, percent=90)
-    assert writes == ["s1", "s1"]
-    assert hook(run, project, "after_compaction", 3000) == ["compaction-recovery"]
-    assert writes == ["s1"] * 4
+    timer = run("checkpoint", "show", "s1").result["idleTimer"]
+    assert (timer and timer["ratio"]) == (0.9 if event == "turn_end" else None)
 
 
 @pytest.mark.parametrize("words", [

@@ -53,13 +53,12 @@ def transcript(run: Run, tmp_path: Path) -> Path:
     """A session whose words are in every place that keeps any."""
     transcript = Transcript(tmp_path / f"{SESSION}.jsonl")
     transcript.user(f"please mend the {SAID} and the {ÜBER} before the deploy")
-    transcript.call("c1", "Bash", command=f"make {CALLED} --fast")
-    transcript.outcome("c1", f"def {CALLED}(): return '{ÜBER}'\nError: {SAID} is broken", failed=True)
-    transcript.call("c2", "TodoWrite", todos=[{"content": f"repair {PLANNED}", "status": "pending", "activeForm": "x"}])
-    transcript.outcome("c2", "ok")
+    printed = f"def {CALLED}(): return '{ÜBER}'\nError: {SAID} is broken"
+    transcript.used("c1", "Bash", printed, failed=True, command=f"make {CALLED} --fast")
+    todo = {"content": f"repair {PLANNED}", "status": "pending", "activeForm": "x"}
+    transcript.used("c2", "TodoWrite", "ok", todos=[todo])
     transcript.assistant(f"I decided to rebuild the {SAID} because {ÜBER} leaks")
-    transcript.write(transcript.entry("system", "", subtype="compact_boundary", compactMetadata={"trigger": "auto"}))
-    transcript.write(transcript.entry("user", f"we worked on {TOLD} and {SAID}", isCompactSummary=True))
+    transcript.compact(f"we worked on {TOLD} and {SAID}")
     run("memory", "archive", str(transcript.path))
     return transcript.path
 

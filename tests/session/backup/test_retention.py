@@ -81,18 +81,14 @@ def test_disk_space_is_released(run: Run, home: Path, kind: str) -> None:
     db.close()
 
 
-def age_lock(home: Path, seconds: float) -> None:
-    at = time.time() - seconds
-    os.utime(home / "store.db.lock", (at, at))
-
-
 @pytest.mark.spawned
 def test_hooks_prune_once_a_day(run: Run, home: Path) -> None:
     seed([200, 1], name="old")
     event = json.dumps({"hook_event_name": "UserPromptSubmit", "session_id": "h", "prompt": "hi there", "cwd": "/"})
     run("hook", "claude", stdin=event, env=NOW)
     assert not (home / "cache" / "store-prune.lock").exists(), "not in the first day"
-    age_lock(home, 90_000)
+    at = time.time() - 90_000
+    os.utime(home / "store.db.lock", (at, at))
     run("hook", "claude", stdin=event, env=NOW)
     until(lambda: "old.0" not in names(home))
     assert time.time() - (home / "store.db.lock").stat().st_mtime < 80_000

@@ -52,22 +52,10 @@ def test_a_file_that_may_not_be_read(run: Run, tmp_path: Path) -> None:
     refused(run("compaction", "prepare", str(path), ok=False), "TRANSCRIPT_UNREADABLE")
 
 
-def cut_off(session: PiSession) -> None:
-    session.append(b'{"type":"message","id":"e003","parentId":"e002","message":{"role":"user","content":"hal')
-
-
-def no_json(session: PiSession) -> None:
-    session.append(b"\0\0\0\0\n[1]\nnull\n{\n")
-
-
 def no_parent(session: PiSession) -> None:
     session.leaf = "gone"
     session.user("found")
     session.answer("x" * 400)
-
-
-def twice(session: PiSession) -> None:
-    session.append(session.path.read_bytes().splitlines(keepends=True)[1])
 
 
 def newer(session: PiSession) -> None:
@@ -84,10 +72,12 @@ def half_a_character(session: PiSession) -> None:
 
 
 @pytest.mark.parametrize(("damage", "problems"), [
-    (cut_off, ["line 4 is not a JSON object"]),
-    (no_json, [f"line {number} is not a JSON object" for number in (4, 5, 6, 7)]),
+    (lambda session: session.append(b'{"type":"message","id":"e003","parentId":"e002","message":{"content":"hal'),
+     ["line 4 is not a JSON object"]),
+    (lambda session: session.append(b"\0\0\0\0\n[1]\nnull\n{\n"),
+     [f"line {number} is not a JSON object" for number in (4, 5, 6, 7)]),
     (no_parent, ["the branch begins at e003: gone, its parent, is not in the file or follows it"]),
-    (twice, []),
+    (lambda session: session.append(session.path.read_bytes().splitlines(keepends=True)[1]), []),
     (newer, []),
     (half_a_character, []),
 ])  # fmt: skip

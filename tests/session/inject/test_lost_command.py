@@ -1,12 +1,12 @@
 """`joelclaw lost`: what preceded the last compaction, is absent from its summary, and how to get it back."""
 
-import json
 import shlex
 from pathlib import Path
 from typing import Any
 
 import pytest
 from claude_transcript import CWD, SESSION, Transcript
+from codex_rollout import Rollout
 from conftest import Run
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,44 +18,30 @@ CODEX = "0199d1b2-7c3e-7a11-b2c3-00000000c0de"
 AT = "2026-09-20T10:00:00.000Z"
 LEASE = f"{CWD}/src/lease.py"
 SUMMARY = (
+    "This session is being continued from a previous conversation.\n"
     "The user wants the gateway to retry. Work is in src/renew.py: renewLease is done. `make lint` passes. "
     "The user said: please make the gateway retry when a lease is lost."
 )
 DECISION = "I chose a jitter of 200 ms instead of a fixed pause because all gateways renewed at once."
 
 
-class Compacted(Transcript):
-    """A transcript of Claude Code that can be compacted."""
-
-    def compact(self, summary: str = SUMMARY) -> None:
-        """The boundary and, if any, the summary, as the client writes them."""
-        self.write(self.entry("system", "", subtype="compact_boundary", compactMetadata={"trigger": "auto"}))
-        if summary:
-            text = f"This session is being continued from a previous conversation.\n{summary}"
-            self.write(self.entry("user", text, isCompactSummary=True, isVisibleInTranscriptOnly=True))
-
-
-def gateway(path: Path) -> Compacted:
+def gateway(path: Path) -> Transcript:
     """A session up to its compaction: what its summary tells, and what it does not."""
-    transcript = Compacted(path)
+    transcript = Transcript(path)
     transcript.user("please make the gateway retry when a lease is lost")
     transcript.used("c1", "Read", "     1→def renewLease(): ...", file_path=f"{CWD}/src/renew.py")
     transcript.used("c2", "Read", "     7→LEASE_SECONDS = 30\n     9→def expireLease(now): ...", file_path=LEASE)
-    transcript.call("c3", "Edit", file_path=LEASE, old_string="LEASE_SECONDS = 30", new_string="LEASE_SECONDS = 45")
-    transcript.outcome("c3", "The file has been updated.")
+    lease = {"old_string": "LEASE_SECONDS = 30", "new_string": "LEASE_SECONDS = 45"}
+    transcript.used("c3", "Edit", "The file has been updated.", file_path=LEASE, **lease)
     transcript.used("c4", "Bash", "all good", command=f"cd {CWD} && make lint")
     transcript.user("never raise the lease above a minute, billing depends on it")
     transcript.assistant(f"{DECISION} Let me look at the tests.")
-    transcript.call("c5", "Bash", command=f"cd {CWD} && make test 2>&1 | tail -5")
-    transcript.outcome(
-        "c5", "TypeError: expireLease() missing 1 required argument\nmake: *** [test] Error 1", failed=True
-    )
-    transcript.call("c6", "Bash", command="npm run typecheck")
-    transcript.outcome(
-        "c6", "error TS2339: no property 'leaseId' on 'Gateway'\n  at src/gate.ts:14:5 leaseId", failed=True
-    )
-    transcript.call("c7", "Edit", file_path=LEASE, old_string="nope", new_string="no")
-    transcript.outcome("c7", "<tool_use_error>String to replace not found in file.</tool_use_error>", failed=True)
+    error = "TypeError: expireLease() missing 1 required argument\nmake: *** [test] Error 1"
+    transcript.used("c5", "Bash", error, failed=True, command=f"cd {CWD} && make test 2>&1 | tail -5")
+    error = "error TS2339: no property 'leaseId' on 'Gateway'\n  at src/gate.ts:14:5 leaseId"
+    transcript.used("c6", "Bash", error, failed=True, command="npm run typecheck")
+    error = "<tool_use_error>String to replace not found in file.</tool_use_error>"
+    transcript.used("c7", "Edit", error, failed=True, file_path=LEASE, old_string="nope", new_string="no")
     transcript.used("c8", "Bash", "ok 48213 c0ffee12", command="npm run typecheck")
     transcript.used("c9", "Bash", "lease.py", command="ls -la src | head -3")
     transcript.user("continue")
@@ -66,8 +52,7 @@ def gateway(path: Path) -> Compacted:
 def archived(run: Run, tmp_path: Path) -> Path:
     """The session, compacted and archived."""
     path = tmp_path / "transcripts" / f"{SESSION}.jsonl"
-    transcript = gateway(path)
-    transcript.compact()
+    gateway(path).compact(SUMMARY)
     run("memory", "archive", str(path))
     return path
 
@@ -123,7 +108,7 @@ def test_names_have_their_current_place(run: Run, tmp_path: Path) -> None:
     (folder / "src").mkdir(parents=True)
     (folder / "src" / "lease.py").write_text("# the lease\nLEASE_SECONDS = 45\n")
     path = tmp_path / f"{SESSION}.jsonl"
-    gateway(path).compact()
+    gateway(path).compact(SUMMARY)
     path.write_text(path.read_text().replace(CWD, str(folder)))
     run("memory", "archive", str(path))
     assert [(row["name"], row["place"]) for row in lost(run)["names"]] == [("LEASE_SECONDS", "src/lease.py:2")]
@@ -144,7 +129,7 @@ def test_recovered_entries_come_last(run: Run, archived: Path) -> None:
 
 
 def test_the_latest_compaction_counts(run: Run, archived: Path) -> None:
-    transcript = Compacted(archived, first=100)
+    transcript = Transcript(archived, first=100)
     transcript.user("now write the changelog entry of the release")
     transcript.compact("Only the lease matters: LEASE_SECONDS, expireLease.")
     run("memory", "archive", str(archived))
@@ -161,7 +146,7 @@ def test_the_latest_compaction_counts(run: Run, archived: Path) -> None:
 
 def test_without_a_summary_everything_counts(run: Run, tmp_path: Path, home: Path) -> None:
     path = tmp_path / f"{SESSION}.jsonl"
-    gateway(path).compact("")
+    gateway(path).compact()
     run("memory", "archive", str(path))
     result = run("lost").result
     assert not result["compaction"]["summaryKnown"]
@@ -169,40 +154,19 @@ def test_without_a_summary_everything_counts(run: Run, tmp_path: Path, home: Pat
     assert "summary is not known" in without_style(on_terminal(home, "lost").out)
 
 
-OWN = '{"cmd": "joelclaw recall loft --raw"}'
-"""A call of ours, which is nothing to be lost."""
-
-
-def codex(path: Path) -> None:
-    """A rollout with a compaction, whose history keeps what the user said."""
-
-    def line(kind: str, **payload: Any) -> dict[str, Any]:
-        return {"type": kind, "timestamp": AT, "payload": payload}
-
-    def message(role: str, text: str) -> dict[str, Any]:
-        part = "output_text" if role == "assistant" else "input_text"
-        return line("response_item", type="message", role=role, content=[{"type": part, "text": text}])
-
-    prompt = "make the pigeons come home by themselves"
-    entries = [
-        line("session_meta", id=CODEX, cwd="/w/pigeon"),
-        message("user", prompt),
-        line("response_item", type="function_call", name="exec_command", call_id="a", arguments='{"cmd": "make loft"}'),
-        line("response_item", type="function_call_output", call_id="a", output="src/loft.py:3:flyHome loft_door"),
-        line("response_item", type="function_call", name="exec_command", call_id="b", arguments=OWN),
-        line("response_item", type="function_call_output", call_id="b", output="nothing"),
-        line(
-            "compacted",
-            message="",
-            replacement_history=[{"role": "user", "content": prompt}, {"role": "user", "content": "flyHome"}],
-        ),
-    ]
-    path.write_text("".join(json.dumps(entry) + "\n" for entry in entries))
+def codex(run: Run, folder: Path) -> None:
+    """Archive a rollout with a compaction, whose history keeps what the user said, and a call of ours: no loss."""
+    rollout, prompt = Rollout(folder, CODEX, cwd="/w/pigeon"), "make the pigeons come home by themselves"
+    rollout.say("user", prompt)
+    rollout.call("a", "src/loft.py:3:flyHome loft_door", cmd="make loft")
+    rollout.call("b", "nothing", cmd="joelclaw recall loft --raw")
+    remaining = [{"role": "user", "content": prompt}, {"role": "user", "content": "flyHome"}]
+    rollout.add("compacted", message="", replacement_history=remaining)
+    run("memory", "archive", str(rollout.path))
 
 
 def test_a_rollout_of_codex(run: Run, tmp_path: Path) -> None:
-    codex(tmp_path / f"rollout-{CODEX}.jsonl")
-    run("memory", "archive", str(tmp_path / f"rollout-{CODEX}.jsonl"))
+    codex(run, tmp_path)
     entries = lost(run)
     assert [row["name"] for row in entries["names"]] == ["loft_door"]
     assert [command["command"] for command in entries["commands"]] == ["make loft"]
@@ -210,8 +174,7 @@ def test_a_rollout_of_codex(run: Run, tmp_path: Path) -> None:
 
 
 def test_the_session_is_chosen_by_argument_environment_or_activity(run: Run, archived: Path, tmp_path: Path) -> None:
-    codex(tmp_path / f"rollout-{CODEX}.jsonl")
-    run("memory", "archive", str(tmp_path / f"rollout-{CODEX}.jsonl"))
+    codex(run, tmp_path)
 
     def meant(*words: str, **env: str) -> str:
         return run("lost", *words, env=env).result["session"]
@@ -290,10 +253,8 @@ def test_a_terminal_shows_some_of_each_kind_and_all_on_request(run: Run, home: P
     transcript = Transcript(tmp_path / f"{SESSION}.jsonl")
     for number in range(30):
         transcript.user(f"Rebuild harbour {number} from the charts of its own year")
-        transcript.call(f"r{number}", "Read", file_path=f"{CWD}/src/gauge{number}.py")
-        transcript.outcome(f"r{number}", "     3→def late")
-    transcript.write(transcript.entry("system", "", subtype="compact_boundary", compactMetadata={"trigger": "auto"}))
-    transcript.write(transcript.entry("user", "The user looks at something.", isCompactSummary=True))
+        transcript.used(f"r{number}", "Read", "     3→def late", file_path=f"{CWD}/src/gauge{number}.py")
+    transcript.compact("The user looks at something.")
     run("memory", "archive", str(transcript.path))
     rows = without_style(on_terminal(home, "lost").out).splitlines()
     assert "files, 8 of 30:" in rows and rows[-1] == f"→ joelclaw lost {SHORT} --all  all of it"

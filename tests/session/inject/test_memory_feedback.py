@@ -11,6 +11,7 @@ import pytest
 from conftest import NOW_MS, Run
 from hypothesis import given
 from hypothesis import strategies as st
+from lived_session import Lived
 
 from clients import entries
 from core import words
@@ -210,64 +211,38 @@ def test_a_fault_in_the_middle_moves_nothing(run: Run, home: Path, monkeypatch: 
     assert stored(run, "up").get("retrieval_priority", 0) == 0
 
 
-class Claude:
-    """A session of Claude Code: its transcript, and the hooks that it calls."""
-
-    def __init__(self, run: Run, transcript: Path) -> None:
-        self._run = run
-        self._transcript = transcript
-        self._clock = NOW_MS + 60_000
-        transcript.touch()
-
-    def hook(self, name: str, **more: str) -> str:
-        """Call a hook, a minute after the last; what the model is told."""
-        payload = {"session_id": "c1", "transcript_path": str(self._transcript), "cwd": "/srv/parcelbox", **more}
-        self._clock += 60_000
-        env = {"JOELCLAW_NOW_MS": str(self._clock)}
-        out = self._run("hook", "claude", stdin=json.dumps({**payload, "hook_event_name": name}), env=env).out
-        return str(json.loads(out)["hookSpecificOutput"]["additionalContext"]) if out.strip() else ""
-
-    def turn(self, prompt: str, answer: str) -> None:
-        """One prompt and its answer."""
-        self.hook("UserPromptSubmit", prompt=prompt)
-        with self._transcript.open("a") as lines:
-            for role, text in (("user", prompt), ("assistant", answer)):
-                content = text if role == "user" else [{"type": "text", "text": text}]
-                self._clock += 1000
-                entry = {"type": role, "uuid": f"u{self._clock}", "sessionId": "c1", "cwd": "/srv/parcelbox"}
-                stamp = "2026-09-21T15:00:00.000Z"
-                lines.write(json.dumps({**entry, "timestamp": stamp, "message": {"role": role, "content": content}}))
-                lines.write("\n")
-        self.hook("Stop")
+STARTUP = f"Recent decisions and unresolved failures of the gateway: {LEASE}"
 
 
-STARTUP = f"Recent decisions and unresolved failures of parcelbox: {LEASE}"
+@pytest.fixture
+def lived(run: Run, tmp_path: Path) -> Lived:
+    """A session that began with a memory."""
+    lived = Lived(run, tmp_path)
+    line = {"id": "start", "collection": "observations", "text": STARTUP, "created_at": lived.now, "project": "gateway"}
+    run("memory", "import", "-", stdin=json.dumps(line), env=lived.env())
+    assert "archiver" in lived.hook("SessionStart", source="startup")
+    return lived
 
 
-def claude(run: Run, tmp_path: Path) -> Claude:
-    line = {"id": "start", "collection": "observations", "text": STARTUP, "created_at": NOW_MS, "project": "parcelbox"}
-    run("memory", "import", "-", stdin=json.dumps(line), env={"JOELCLAW_NOW_MS": str(NOW_MS)})
-    client = Claude(run, tmp_path / "transcript.jsonl")
-    assert "archiver" in client.hook("SessionStart", source="startup")
-    return client
+def turn(lived: Lived, prompt: str, answer: str) -> None:
+    lived.prompt(prompt)
+    lived.answer(answer, 30)
 
 
-def test_a_memory_given_at_the_start_and_used_rises(run: Run, tmp_path: Path) -> None:
-    client = claude(run, tmp_path)
-    client.turn("Webhooks come twice, have a look", "Reading the worker.")
+def test_a_memory_given_at_the_start_and_used_rises(run: Run, lived: Lived) -> None:
+    turn(lived, "Webhooks come twice, have a look", "Reading the worker.")
     assert stored(run, "start").get("retrieval_priority", 0) == 0
-    client.turn("And?", USES_IT)
+    turn(lived, "And?", USES_IT)
     assert stored(run, "start")["retrieval_priority"] == 0.1
-    client.turn("Good", USES_IT)
+    turn(lived, "Good", USES_IT)
     assert stored(run, "start")["retrieval_priority"] == 0.1
 
 
-def test_a_memory_given_at_the_start_and_ignored_sinks(run: Run, tmp_path: Path) -> None:
-    client = claude(run, tmp_path)
+def test_a_memory_given_at_the_start_and_ignored_sinks(run: Run, lived: Lived) -> None:
     for prompt in ("Sort the tide tables", "Now by harbour"):
-        client.turn(prompt, "They are sorted.")
+        turn(lived, prompt, "They are sorted.")
     assert stored(run, "start").get("retrieval_priority", 0) == 0
-    client.turn("Now by day", "They are sorted by day.")
+    turn(lived, "Now by day", "They are sorted by day.")
     assert stored(run, "start")["retrieval_priority"] == -0.05
 
 

@@ -98,7 +98,7 @@ def test_a_path_with_spaces_is_quoted(run: Run, home: Path, tmp_path: Path, name
     assert MEMORY in shell(command, home)
 
 
-def work(path: Path) -> Path:
+def work(path: Path) -> Transcript:
     """Work in several folders, with more names than a recovery note has room for."""
     transcript = Transcript(path)
     transcript.user(TASK)
@@ -112,19 +112,16 @@ def work(path: Path) -> Path:
         "lighthouses",
     ):
         for file in range(4):
-            call = f"{folder}{file}"
-            transcript.call(call, "Read", file_path=f"{CWD}/src/{folder}/{folder}_{file}.py")
             names = [f"{folder}Reads{file}{letter}FromTheTableOfTheDay" for letter in "ABCDEFGH"]
-            transcript.outcome(call, "\n".join(f"{number:6}→def {name}():" for number, name in enumerate(names, 1)))
-    return transcript.path
+            shown = "\n".join(f"{number:6}→def {name}():" for number, name in enumerate(names, 1))
+            transcript.used(f"{folder}{file}", "Read", shown, file_path=f"{CWD}/src/{folder}/{folder}_{file}.py")
+    return transcript
 
 
 def test_lost_prints_such_commands_too(run: Run, home: Path, tmp_path: Path) -> None:
     transcript = work(tmp_path / f"{SESSION}.jsonl")
-    with transcript.open("a") as lines:
-        boundary = {"type": "system", "subtype": "compact_boundary", "timestamp": "2026-09-20T11:00:00.000Z"}
-        lines.write(json.dumps({**boundary, "uuid": "u-9", "sessionId": SESSION, "cwd": CWD}) + "\n")
-    run("memory", "archive", str(transcript))
+    transcript.compact()
+    run("memory", "archive", str(transcript.path))
     entry = run("lost", env={"PATH": ELSEWHERE}).result["lost"]["names"]["entries"][0]
     assert entry["get"].startswith(f"{JOELCLAW} recall ")
     assert entry["name"] in shell(entry["get"], home)

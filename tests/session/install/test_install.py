@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import JOELCLAW, PATIENCE_S, ROOT, Attempt, Run, clean_environment
+from claude_transcript import Transcript
+from conftest import JOELCLAW, PATIENCE_S, ROOT, Attempt, Run, begin
 from doctors import FILES
 from terminal import on_terminal, without_style
 
@@ -402,13 +403,7 @@ def test_parallel_installs_leave_a_single_entry(user: Path, project: Path, home:
     path = user / FILES["claude"]
     path.parent.mkdir()
     path.write_text('{"a": 1}')
-    every = [
-        subprocess.Popen(
-            [JOELCLAW, "install", "claude"], env=clean_environment(home, **environment(user)), cwd=project,
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-        )
-        for _ in range(4)
-    ]  # fmt: skip
+    every = [begin(home, "install", "claude", cwd=project, **environment(user)) for _ in range(4)]
     results = [json.loads(child.communicate(timeout=PATIENCE_S)[0])["result"]["agents"][0] for child in every]
     assert sorted(result["changed"] for result in results) == [False, False, False, True]
     assert all(len(ours(hooks_in(path), event)) == 1 for event in CLAUDE_EVENTS)
@@ -464,17 +459,10 @@ def test_an_extension_with_our_path_in_it(install: Install, user: Path, agent: s
 
 
 def past_session(user: Path) -> None:
-    place = user / ".claude" / "projects" / "p" / "0198c1d2-0000-7000-8000-00000000aaaa.jsonl"
-    place.parent.mkdir(parents=True)
-    header = {"sessionId": place.stem, "cwd": "/p", "timestamp": "2026-01-01T00:00:00Z"}
-    ran = {"name": "Bash", "id": "c1", "type": "tool_use", "input": {"command": "make seal 2>&1 | tail"}}
-    entries = [
-        {**header, "type": "user", "uuid": "u", "message": {"role": "user", "content": "Raise the lease, please."}},
-        {**header, "type": "assistant", "uuid": "v", "message": {"role": "assistant", "content": [ran]}},
-        {**header, "type": "user", "uuid": "w", "message": {"role": "user", "content": [
-            {"type": "tool_result", "tool_use_id": "c1", "content": "sealed", "is_error": False}]}},
-    ]  # fmt: skip
-    place.write_text("".join(json.dumps(entry) + "\n" for entry in entries))
+    folder = user / ".claude" / "projects" / "p"
+    transcript = Transcript(folder / "0198c1d2-0000-7000-8000-00000000aaaa.jsonl", cwd="/p")
+    transcript.user("Raise the lease, please.")
+    transcript.used("c1", "Bash", "sealed", command="make seal 2>&1 | tail")
 
 
 @pytest.mark.parametrize(("words", "answer", "taken"), [
