@@ -10,9 +10,9 @@ from cli.reference import usage_line
 
 
 def page() -> str:
-    """The commands as Markdown. A parameter is described at the first command that has it."""
+    """The commands as Markdown. A parameter is described unless the last command with it had the same description."""
     lines: list[str] = []
-    described: set[tuple[str, str]] = set()
+    described: dict[str, str] = {}
     before: list[tuple[str, str, str]] = []
     for command in every_command().values():
         usage = usage_line(command).removeprefix("joelclaw ").removesuffix(" [options]")
@@ -21,11 +21,11 @@ def page() -> str:
         known: list[str] = []
         parameters = [_described(parameter) for parameter in command.parameters]
         for names, about, default in parameters:
-            if (names, about) not in described:
+            if described.get(names) != about:
                 own.setdefault(about + f" ({default})" * bool(default), []).append(names)
             elif names[0] == "-":
                 known.append(names.partition(",")[0] + f"={default}" * bool(default))
-            described.add((names, about))
+            described[names] = about
         rows = [f"{', '.join(names)}: {about}" for about, names in own.items()] + [" ".join(known)] * bool(known)
         lines += [f"    {row}" for row in (["the same options"] if parameters and parameters == before else rows)]
         before = parameters

@@ -73,7 +73,7 @@ def search(
 def note(
     source: Annotated[str, Option("--source", "-s", help="Its origin")],
     agent: Annotated[str, Option("--agent", "-a", help="Which agent or component")],
-    session: Annotated[str, Option(metavar="ID", help="Its session")],
+    session: Annotated[str, Option(metavar="ID", help="The session's id")],
     turn: Annotated[int, Option(min=0, max=1_000_000_000, help="The turn's number")],
     summary: Annotated[str, Option(metavar="TEXT", help="The turn's result, unless it is skipped")] = "",
     detail: Annotated[

@@ -110,7 +110,7 @@ def list_(
 
 @memory.command("show")
 def show(id: MemoryId, verbatim: shared.Verbatim = False) -> Answer | int:
-    """Show everything known about a memory or a tool call."""
+    """Show a memory or a tool call."""
     db = sqlite.open_reading()
     if id.startswith(CALL_PREFIX):
         call = curate.find_call(db, id)

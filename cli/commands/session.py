@@ -206,7 +206,7 @@ def search(
     without_notes: Annotated[bool, Option("--raw", help="Without notes about the sessions")] = False,
     runtime: Annotated[str, Option(help="Only this client")] = "",
 ) -> Answer:
-    """Find archived sessions by their prompts, answers, commands and notes."""
+    """Find archived sessions by their contents."""
     text, machine = " ".join(query), log.host()
     db = sqlite.open_reading()
     found: list[dict[str, Any]] = []
