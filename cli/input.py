@@ -14,7 +14,7 @@ from core import TYPE_CHECKING, clock, files, json_text
 from core.errors import Failure, usage
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
     from typing import Any, BinaryIO
 
 SESSION_VARIABLES = ("JOELCLAW_SESSION_ID", "SLOG_SESSION_ID", "PI_SESSION_HANDLE")  # the first that is set counts
@@ -89,20 +89,20 @@ def read_text(most_characters: int) -> str:
     return clean(data.decode("utf-8", "replace"))
 
 
-def read_json(limit: int, less: str, example: str, known: Collection[str]) -> tuple[dict[str, Any], list[str]]:
-    """Read a JSON object of at most `limit` bytes from stdin: its values of the `known` keys, and the other keys.
+def read_json(limit: int, less: str, example: str, names: Mapping[str, str]) -> tuple[dict[str, Any], list[str]]:
+    """Read a JSON object of at most `limit` bytes from stdin: its values by the names of its keys, and unknown keys.
 
-    The other keys are reported on stderr. An empty stdin is an empty object. `less` says how to shorten it.
+    Those are reported on stderr. Null is no value, and an empty stdin an empty object. `less` says how to shorten it.
     """
     try:
         text = read_object(limit)
     except TooLongError:
         raise wrong_usage(f"stdin holds more than {limit} bytes", less) from None
     given = parse_object(text, "stdin", example) if text.strip() else {}
-    unknown = [key for key in given if key not in known]
+    unknown = [key for key in given if key not in names]
     if unknown:
-        report_unknown_keys(unknown, known)
-    return {key: value for key, value in given.items() if key in known}, unknown
+        report_unknown_keys(unknown, names)
+    return {names[key]: value for key, value in given.items() if key in names and value is not None}, unknown
 
 
 def report_unknown_keys(unknown: Sequence[str], known: Collection[str]) -> None:

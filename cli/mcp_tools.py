@@ -102,7 +102,7 @@ def _answer(path: str, lines: Callable[[dict[str, Any]], Iterator[str]], **optio
     failed = False
     try:
         command: Any = declarations.called(path.split())
-        text = "\n".join(lines(command.call({**command.defaults(), **options}).result)) or "nothing was found"
+        text = "\n".join(lines(command.call(options).result)) or "nothing was found"
         text = enclose(SOURCE, [*map(shown, clip(text, 16_000).split("\n"))])
     except Exception as error:
         failed = True

@@ -117,13 +117,16 @@ class Command:
         return {parameter.name: [] if parameter.many else parameter.default for parameter in self.parameters}
 
     def call(self, options: Mapping[str, Any]) -> Answer | int | None:
-        """Call the function, which is given as `module:function` if it has yet to be loaded."""
+        """Call the function with these options, and the defaults of the others.
+
+        It is given as `module:function` if it has yet to be loaded.
+        """
         function: Any = self.function
         if isinstance(function, str):
             module, _, name = function.partition(":")
             function = getattr(__import__(module, fromlist=[name]), name)
         try:
-            result: Answer | int | None = function(**options)
+            result: Answer | int | None = function(**{**self.defaults(), **options})
         except Failure as failure:
             if failure.code == "USAGE":
                 failure.code = self.code

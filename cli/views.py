@@ -14,7 +14,6 @@ from core.quoting import clip, counted, shown_id
 from core.words import query_terms
 from recall.hit import SPEAKERS, is_of_another, snippet, written
 
-_INDENT = 4  # columns of a line below another
 _SIGNS = {"ok": ("✓", "green"), "note": ("·", "dim"), "warning": ("!", "yellow"), "error": ("✗", "bold red")}
 _LEVEL_STYLES = {"warn": "yellow", "error": "bold red", "fatal": "bold white on red", "debug": "dim", "info": "green"}
 
@@ -61,7 +60,7 @@ def _excerpt(text: str, query: str, characters: int) -> RenderableType:
     words = query_terms(query)
     excerpt = safe(snippet(text, words, characters))
     excerpt.highlight_words(words, "bold yellow", case_sensitive=False)
-    return Padding(excerpt, (0, 0, 0, _INDENT), expand=False)
+    return Padding(excerpt, (0, 0, 0, 4), expand=False)
 
 
 def conversation(answer: Answer) -> View:

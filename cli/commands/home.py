@@ -18,10 +18,7 @@ app = typer.Typer()
 store = shared.group(app, "store", "Prune the local store; set up, fill and read a Typesense cluster.")
 
 _ABSENT = {"ok": None, "detail": "not part of this joelclaw, which starts no service; `healthy` is its own verdict"}
-_SERVICES = {"server": _ABSENT, "worker": _ABSENT, "agent_mail": _ABSENT, "latestAgentDispatchCanary": None}
-"""The services in the `status` of the mirrored CLI. None of them exists here."""
-_LANES = ["flowing-reflections", "flowing-observations", "curated-pages"]
-"""The lanes of a composed recall (`recall_composed`)."""
+"""A service in the `status` of the mirrored CLI. None of them exists here."""
 
 
 @app.command("status")
@@ -38,9 +35,11 @@ def status(
         if finding["severity"] in ("error", "warning")
     ]
     result: dict[str, Any] = {"healthy": found["healthy"], "problems": problems, **found["facts"]}
-    result |= {**_SERVICES, "k8s": {**_ABSENT, "status": "absent", "hostname": log.host(), "hostedOn": None}}
+    result |= dict.fromkeys(("server", "worker", "agent_mail"), _ABSENT) | {"latestAgentDispatchCanary": None}
+    result["k8s"] = {**_ABSENT, "status": "absent", "hostname": log.host(), "hostedOn": None}
     result["agentDispatchCanary"] = {"enabled": canary, "ok": None, "summary": _ABSENT["detail"]}
-    result["recall"] = {"adapter": "flowing-memory-recall", "requestedLanes": _LANES, "answeringLanes": _LANES}
+    lanes = ["flowing-reflections", "flowing-observations", "curated-pages"]  # of `recall_composed`
+    result["recall"] = {"adapter": "flowing-memory-recall", "requestedLanes": lanes, "answeringLanes": lanes}
     archive = step("joelclaw memory archive", "archive the sessions that your clients already have")
     return Answer(result, [archive] * (not result["store"]["exists"]), view="cli.views:status")
 

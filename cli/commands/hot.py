@@ -92,8 +92,7 @@ def otel_emit(**options: Any) -> Answer:
     ignored: list[str] = []
     if not action or options["stdin"]:
         example = 'give a JSON object, such as {"action": "a.b"}'
-        given, ignored = read_json(262_144, "give a single event, and less metadata", example, _EVENT_KEYS)
-        fields = {_EVENT_KEYS[key]: value for key, value in given.items() if value is not None}
+        fields, ignored = read_json(262_144, "give a single event, and less metadata", example, _EVENT_KEYS)
         unchecked: dict[str, Any] = {name: fields.pop(name) for name in ("metadata", "system") if name in fields}
         for name, kind, expected in (("metadata", dict, "an object"), ("system", str, "text")):
             if not isinstance(unchecked.get(name, kind()), kind):
@@ -179,16 +178,14 @@ def checkpoint_save(**options: Any) -> Answer:
     sent = folder = None
     if options["stdin"]:
         example = 'give an object, such as {"session": "ID", "percent": 45, "messages": ["..."]}'
-        read, ignored = read_json(4_000_000, "give the last messages only", example, _TURN_KEYS)
-        if read.get("entries"):
+        fields, ignored = read_json(4_000_000, "give the last messages only", example, _TURN_KEYS)
+        folder, entries = fields.pop("cwd", None), fields.pop("entries", None)
+        if entries:
             from clients.generic import Generic
 
-            sent = Generic().read(read, "turn_end")
+            sent = Generic().read({**fields, "cwd": folder, "entries": entries}, "turn_end")
             given = {"message": sent["messages"], "file": sent["files"], "session": sent["session"]}
-        fields = {_TURN_KEYS[key]: value for key, value in read.items() if value is not None}
-        folder = fields.get("cwd")
-        only_for_entries = ("cwd", "entries")
-        given |= _checked("checkpoint save", {name: fields[name] for name in fields if name not in only_for_entries})
+        given |= _checked("checkpoint save", fields)
     flags = {name: value for name, value in options.items() if value not in (None, [])}
     if "percent" in flags or "tokens" in flags:  # flags replace the context usage that stdin gives
         given |= {"percent": None, "tokens": None}

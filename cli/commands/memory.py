@@ -10,7 +10,7 @@ import typer
 from typer import Argument, Option
 
 from cli import shared
-from cli.commands import hot, memory_bulk, recall_hot
+from cli.commands import memory_bulk
 from cli.declarations import declared
 from cli.input import read_text
 from cli.output import Answer, quoted, step, write_verbatim, wrong_usage
@@ -57,18 +57,17 @@ def write(
 def note(text: Text = None, source: Source = "cli", tags: Tags = "") -> Answer:
     """Store an observation with the tag note."""
     given = {"text": text, "source": source, "tags": f"note,{tags}", "by_hand": True}  # so the gate allows it
-    written = hot.memory_write(**{**declared("memory")["memory write"].defaults(), **given})
-    stored: Any = written.result
-    about = {"text": stored["observation"], "createdAt": stored["created_at"], "status": "stored"}
-    return Answer({**stored, **about}, written.next_actions)
+    written: Any = declared("memory")["memory write"].call(given)
+    about = {"text": written.result["observation"], "createdAt": written.result["created_at"], "status": "stored"}
+    return Answer({**written.result, **about}, written.next_actions)
 
 
 @memory.command("search")
 def search(
     query: shared.Query = None, limit: shared.Hits = None, category: shared.Category = None, raw: shared.Raw = False
-) -> Answer | int:
+) -> Answer | int | None:
     """Search memory with the automatic budget."""
-    return recall_hot.recall(**{**declared("recall")["recall"].defaults(), **locals()})
+    return declared("recall")["recall"].call(locals())
 
 
 @memory.command("recent")

@@ -38,9 +38,7 @@ def import_(
     """Import Markdown, or JSON lines such as those of `memory export`."""
     from memory import transfer  # loads a parser of Markdown
 
-    form: str = format
-    if form == "auto":
-        form = transfer.LINES if file == "-" else transfer.detect_format(file)
+    form = transfer.detect_format(file) if format == "auto" else format
     about: dict[str, Any] = {"preview": preview, "now": clock.now_ms(), "config": config.load()}
     message, failed = "", 0
     if form == transfer.LINES:

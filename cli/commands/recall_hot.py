@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from core.config import Config
     from core.records import Event
 
-EVENT_COMPONENT = "recall-cli"
 COMPOSED = ("request_file", "workstream", "principal_ref", "purpose", "allowed_privacy", "reflection_limit",
             "observation_limit", "curated_limit")  # fmt: skip
 """The options that ask for the composed form (`recall_composed`), with `include_superseded`."""
@@ -44,13 +43,12 @@ def recall(**options: Any) -> Answer | int:
     if is_composed:
         from cli.commands import recall_composed
 
-        result = recall_composed.answer(options, lambda query: recalls.ask(query, now=clock.now_ms()))
+        result = recall_composed.answer(options, recalls.ask)
         recalls.recalled = [hit["id"] for hit in result["hits"]]
     else:
         if query_text is None and not (options["since"] or options["until"]):
             raise wrong_usage("no query was given", 'run: joelclaw recall "decision about retries"')
-        query = query_maker(options, collections, recalls)(query_text or "")
-        result = recalls.ask(query, now=clock.now_ms())
+        result = recalls.ask(query_maker(options, collections, recalls)(query_text or ""))
     if options["by"]:
         _best_by_session(result, options["limit"])
     recalls.save(counting=True)
@@ -152,17 +150,17 @@ class RecordedRecall:
         known = (*documents.projects(self.db), *sessions.projects(self.db))
         return named if any(project.same(named, other) for other in known) else ""
 
-    def ask(self, query: Query, *, now: int) -> dict[str, Any]:
+    def ask(self, query: Query) -> dict[str, Any]:
         """Recall, and leave events; a failure leaves an event, too."""
         began = time.perf_counter()
         about: dict[str, Any] = {"query": log.query_excerpt(query.text), "budget": query.budget, "limit": query.limit}
-        self._add("started", now, about, level="debug")
+        self._add("started", about, level="debug")
         try:
-            result = engine.recall(self.db, query, now=now, vectors=self._vectors, config=self._config)
+            result = engine.recall(self.db, query, now=clock.now_ms(), vectors=self._vectors, config=self._config)
         except sqlite.StoreError as error:
             failure = sqlite.as_failure(error)
             about = {**about, "code": failure.code}
-            self._add("failed", clock.now_ms(), about, level="error", success=False, error=failure.message)
+            self._add("failed", about, level="error", success=False, error=failure.message)
             self.save()
             raise failure from None
         self.recalled += [hit["id"] for hit in result["hits"]]
@@ -174,7 +172,7 @@ class RecordedRecall:
         }  # fmt: skip
         if "fallback" in result:
             done["fallback"] = result["fallback"]["code"]
-        self._add("completed", clock.now_ms(), done, duration_ms=took)
+        self._add("completed", done, duration_ms=took)
         if len(self._events) >= 500:
             self.save()
         return result
@@ -192,10 +190,9 @@ class RecordedRecall:
             except Failure:  # the answer is there all the same
                 pass
 
-    def _add(self, action: str, now: int, about: dict[str, Any], **more: Any) -> None:
-        self._events.append(
-            log.new_event(f"memory.recall.{action}", component=EVENT_COMPONENT, metadata=about, now=now, **more)
-        )
+    def _add(self, action: str, about: dict[str, Any], **more: Any) -> None:
+        name, now = f"memory.recall.{action}", clock.now_ms()
+        self._events.append(log.new_event(name, component="recall-cli", metadata=about, now=now, **more))
 
 
 def _batch(options: Mapping[str, Any], collections: tuple[str, ...]) -> int:
@@ -214,7 +211,7 @@ def _batch(options: Mapping[str, Any], collections: tuple[str, ...]) -> int:
     with open_input(file, "queries, one a line") as handle:
         texts = (clean(line.decode("utf-8", "surrogateescape")).rstrip("\r\n") for line in handle)
         for number, text in enumerate(filter(str.strip, texts), 1):
-            result: dict[str, Any] = {**recalls.ask(query(text), now=clock.now_ms())}
+            result: dict[str, Any] = {**recalls.ask(query(text))}
             if file != "-":
                 result |= {"query": "", "rewrittenQuery": "", "number": number}
             if not write_json(json_text.dumps(envelope("joelclaw recall", result, []))):
