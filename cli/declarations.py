@@ -1,7 +1,6 @@
 """Reads the commands' paths, parameters, help and error codes from what `cli/commands/` declares with Typer."""
 
 import inspect
-from collections.abc import Callable, Iterator
 from functools import cache
 from importlib import import_module
 from types import NoneType, UnionType
@@ -53,7 +52,8 @@ def every_command() -> dict[str, Command]:
 
 def group_help(word: str) -> str:
     """The help of a command group; "" if the word is not a group."""
-    return _groups_of(WORDS[word]).get(word, "") if word in WORDS else ""
+    group = _groups_of(WORDS[word]).get(word) if word in WORDS else None
+    return str(group.info.help) if group is not None else ""
 
 
 def first_words(*modules: str) -> dict[str, str]:
@@ -61,38 +61,34 @@ def first_words(*modules: str) -> dict[str, str]:
     words: dict[str, str] = {}
     for module in modules or MODULES:
         words |= {str(info.name): _help_of(info) for info in app_of(module).registered_commands}
-        words |= _groups_of(module)
+        words |= {name: str(group.info.help) for name, group in _groups_of(module).items()}
     return words
 
 
 @cache
 def _commands_of(module: str) -> dict[str, Command]:
-    return {command.path: command for command in _walk(app_of(module), "")}
+    groups = {"": app_of(module), **_groups_of(module)}
+    found = [_command(group, info) for group, app in groups.items() for info in app.registered_commands]
+    return {command.path: command for command in found}
 
 
-def _groups_of(module: str) -> dict[str, str]:
-    apps = {group.name: group.typer_instance for group in app_of(module).registered_groups}
-    return {str(name): str(app.info.help) for name, app in apps.items() if app is not None}
+def _groups_of(module: str) -> dict[str, typer.Typer]:
+    groups = {str(group.name): group.typer_instance for group in app_of(module).registered_groups}
+    return {name: group for name, group in groups.items() if group is not None}
 
 
 def _help_of(info: CommandInfo) -> str:
     return inspect.cleandoc(info.help or (info.callback and info.callback.__doc__) or "")
 
 
-def _walk(app: typer.Typer, group: str) -> Iterator[Command]:
-    for info in app.registered_commands:
-        function: Callable[..., Any] | None = info.callback
-        if function is not None:
-            path = f"{group} {info.name}".strip()
-            code = _USAGE_CODES.get(path, f"{path.split()[0].upper()}_INVALID_ARGS")
-            signature = inspect.signature(function)
-            parameters = [_parameter(parameter) for parameter in signature.parameters.values()]
-            is_hot = signature.return_annotation is None and path != "hook"  # `cli/start.py` runs that
-            hot = f"cli.commands.{'recall_hot' if path == 'recall' else 'hot'}:{path.replace(' ', '_')}"
-            yield Command(path, hot if is_hot else function, parameters, code, help=_help_of(info))
-    for sub in app.registered_groups:
-        if sub.typer_instance is not None:
-            yield from _walk(sub.typer_instance, f"{group} {sub.name}".strip() if isinstance(sub.name, str) else group)
+def _command(group: str, info: CommandInfo) -> Command:
+    path = f"{group} {info.name}".lstrip()
+    function: Any = info.callback
+    signature = inspect.signature(function)
+    if signature.return_annotation is None and path != "hook":  # a hot command; `cli/start.py` runs `hook`
+        function = f"cli.commands.{'recall_hot' if path == 'recall' else 'hot'}:{path.replace(' ', '_')}"
+    code = _USAGE_CODES.get(path, f"{path.split()[0].upper()}_INVALID_ARGS")
+    return Command(path, function, [*map(_parameter, signature.parameters.values())], code, help=_help_of(info))
 
 
 def _parameter(declared: inspect.Parameter) -> Parameter:

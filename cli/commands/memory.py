@@ -249,7 +249,7 @@ def purge(
     return Answer(result, [step("joelclaw store push", "delete it in the cluster too")] if result["cluster"] else [])
 
 
-memory.add_typer(memory_bulk.app)
+memory.registered_commands += memory_bulk.app.registered_commands
 
 
 def open_writing(identifier: str = "") -> tuple[apsw.Connection, dict[str, Any]]:
