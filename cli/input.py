@@ -75,17 +75,20 @@ def _period(flag: str, given: str) -> tuple[int, int]:
     return period[0], period[1] - 1
 
 
-def read_text(most_characters: int) -> str:
-    """Read a text from stdin, slightly more than `most_characters` if it is too long. Bad UTF-8 becomes U+FFFD."""
+def text_or_stdin(given: str | None) -> str | None:
+    """The text that is given; for `-`, that on stdin, in which bad UTF-8 becomes U+FFFD."""
+    if given != "-":
+        return given
+    from core.words import clean
+    from memory.write import MAX_CHARS
+
     try:
-        data = sys.stdin.buffer.read(4 * most_characters + 65_536)  # UTF-8 takes up to 4 bytes; spaces do not count
+        data = sys.stdin.buffer.read(4 * MAX_CHARS + 65_536)  # UTF-8 takes up to 4 bytes; spaces do not count
         for _ in range(64):  # MiB: a program that is still writing would get EPIPE, but stdin may be endless
             if not sys.stdin.buffer.read(1 << 20):
                 break
     except (OSError, AttributeError) as error:
         raise Failure("STDIN_UNREADABLE", f"stdin cannot be read: {error}", "give the text as a word") from None
-    from core.words import clean
-
     return clean(data.decode("utf-8", "replace"))
 
 

@@ -37,8 +37,7 @@ def stored(kind: str) -> Callable[[], list[str]]:
             if kind == "sessions":  # a script's session need not be archived
                 times = state_times()
                 found = [session_of(path) for path in sorted(times, key=times.__getitem__, reverse=True)[:most]]
-            db = sqlite.open_reading()
-            found += store_file.newest(db, kind, most) if db is not None else []
+            found += store_file.newest(sqlite.open_or_empty(), kind, most)
         shown = dict.fromkeys(quoting.shown_id(value) if kind == "sessions" else value for value in found)
         return [value for value in shown if re.fullmatch(r"[\w./:@+,=-]+", value)]  # a shell expands other characters
 

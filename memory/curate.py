@@ -27,14 +27,14 @@ from recall.query import resolve_category
 STALE = "stale"
 
 
-def find(db: apsw.Connection | None, identifier: str) -> Document:
+def find(db: apsw.Connection, identifier: str) -> Document:
     """The memory with this id or beginning of an id, forgotten or not.
 
     Raises Failure MEMORY_NOT_FOUND or MEMORY_AMBIGUOUS.
     """
-    document = documents.by_id(db, identifier) if db is not None else None
+    document = documents.by_id(db, identifier)
     shortest = 8  # of a shortened id; ids of the same minute share their first 8 characters
-    if document is None and db is not None and len(identifier) >= shortest:
+    if document is None and len(identifier) >= shortest:
         names = documents.ids_beginning(db, identifier, 10)
         if len(names) > 1:
             message = f"several ids start with {identifier}: {', '.join(names)}"
@@ -46,7 +46,7 @@ def find(db: apsw.Connection | None, identifier: str) -> Document:
     return document
 
 
-def find_call(db: apsw.Connection | None, identifier: str) -> dict[str, Any]:
+def find_call(db: apsw.Connection, identifier: str) -> dict[str, Any]:
     """The tool call `call:<session>:<number>` with all that is stored. Raises the Failures of `known_call`."""
     whole_id, _, _, call = known_call(db, identifier)
     if call is None:
@@ -60,14 +60,14 @@ def find_call(db: apsw.Connection | None, identifier: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def known_call(db: apsw.Connection | None, identifier: str) -> tuple[str, str, int, FoundCall | None]:
+def known_call(db: apsw.Connection, identifier: str) -> tuple[str, str, int, FoundCall | None]:
     """A call's whole id, session and number, and the call itself; None if it was forgotten by itself.
 
     Raises Failure MEMORY_NOT_FOUND, SESSION_NOT_FOUND if its session was forgotten, or SESSION_AMBIGUOUS.
     """
     given, _, digits = identifier.removeprefix(CALL_PREFIX).rpartition(":")
     number = int(digits) if digits.isdecimal() and len(digits) < 10 else 0
-    if db is None or not number:
+    if not number:
         raise _no_call(identifier)
     session = sessions.whole_id(db, given) or given
     is_forgotten = number in kinds.hidden_calls(db, session)

@@ -89,7 +89,7 @@ def by_session(
     return rows
 
 
-def read(db: apsw.Connection | None, given: str, *, identity: Callable[[str], str]) -> Transcript:
+def read(db: apsw.Connection, given: str, *, identity: Callable[[str], str]) -> Transcript:
     """The session that an id, its beginning or a transcript's path names.
 
     `identity` maps a client's id of a session to the stored id. Raises Failure SESSION_NOT_FOUND, SESSION_AMBIGUOUS,
@@ -97,10 +97,9 @@ def read(db: apsw.Connection | None, given: str, *, identity: Callable[[str], st
     """
     path = os.path.abspath(given) if os.path.isfile(given) else ""
     wanted = transcript_files.look_at(given)[1] if path else given
-    session = sessions.whole_id(db, identity(wanted)) if db is not None else ""
-    if db is not None and not session:
+    session = sessions.whole_id(db, identity(wanted))
+    if not session:
         curate.refuse_forgotten(db, identity(wanted))
-    if db is None or not session:
         fix = "archive it: joelclaw memory archive PATH; to find another: joelclaw sessions search QUERY"
         raise Failure("SESSION_NOT_FOUND", f"no session {given[:80]!r} is archived", fix)
     called = calls.of_session(db, session, last=MAX_LINES, passages=True, live="TRUE")
@@ -109,7 +108,7 @@ def read(db: apsw.Connection | None, given: str, *, identity: Callable[[str], st
 
 
 def around(
-    db: apsw.Connection | None, identifier: str, before: int, after: int, *, identity: Callable[[str], str]
+    db: apsw.Connection, identifier: str, before: int, after: int, *, identity: Callable[[str], str]
 ) -> dict[str, Any]:
     """The lines around an episode or a call, or at the end of a session; any other memory by itself."""
     given = identifier.replace("work:", CALL_PREFIX, 1)
@@ -121,7 +120,7 @@ def around(
             document = curate.find(db, given)
     except Failure as failure:  # it may be a session's id
         given = given.removeprefix(CALL_PREFIX)
-        if db is None or failure.code not in ("MEMORY_NOT_FOUND", "SESSION_NOT_FOUND"):
+        if failure.code not in ("MEMORY_NOT_FOUND", "SESSION_NOT_FOUND"):
             raise
         if not sessions.whole_id(db, identity(given)):
             curate.refuse_forgotten(db, identity(given))

@@ -35,13 +35,13 @@ MAX_ERROR_CHARS = 200
 ARCHIVE_ALL = "joelclaw memory archive --all"
 
 
-def of_project(db: apsw.Connection | None, given: str, kinds: Sequence[str], *, project: str) -> dict[str, Any]:
+def of_project(db: apsw.Connection, given: str, kinds: Sequence[str], *, project: str) -> dict[str, Any]:
     """What the last compaction dropped from the `given` session, else from the session that was compacted last.
 
     Raises SESSION_NOT_FOUND and NO_COMPACTION.
     """
-    latest = sessions.latest(db, 1) if db is not None else []
-    if db is None or not (given or latest):
+    latest = sessions.latest(db, 1)
+    if not (given or latest):
         fix = f"archive your past sessions: {ARCHIVE_ALL}"
         raise Failure("SESSION_NOT_FOUND", "no session is archived yet", fix)
     if given:

@@ -117,8 +117,7 @@ def project(
 @app.command("hook")
 def hook(
     agent: Annotated[
-        str | None,
-        Argument(metavar="AGENT", help=either(clients.NAMES), autocompletion=lambda: [*clients.NAMES]),
+        str | None, Argument(metavar="AGENT", help=either(clients.NAMES), autocompletion=lambda: [*clients.NAMES])
     ] = None,
     event: Annotated[str | None, Argument(metavar="EVENT", help="The event, if stdin does not name it")] = None,
 ) -> None:

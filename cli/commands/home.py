@@ -22,9 +22,7 @@ _ABSENT = {"ok": None, "detail": "not part of this joelclaw, which starts no ser
 
 
 @app.command("status")
-def status(
-    canary: Annotated[bool, Option("--agent-dispatch-canary", help="Has no effect")] = False,
-) -> Answer:
+def status(canary: Annotated[bool, Option("--agent-dispatch-canary", help="Has no effect")] = False) -> Answer:
     """Show the store, versions and problems. Exits 0 even with problems."""
     from session.doctor import run
 
@@ -76,8 +74,7 @@ def project(
     from cli.terminal import agrees
     from memory.write import clean_name
 
-    db = sqlite.open_reading()
-    rows = {str(row["project"]): row for row in folders.listed(db)} if db is not None else {}
+    rows = {str(row["project"]): row for row in folders.listed(sqlite.open_or_empty())}
     if verb == "list" and former is None:
         return Answer({"count": len(rows), "projects": list(rows.values())})
     new = clean_name(name or "", [])

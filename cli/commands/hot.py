@@ -6,7 +6,7 @@ They are `memory write`, `otel emit` and `knowledge search`; and `checkpoint sav
 
 from __future__ import annotations
 
-from cli.input import parse_object, read_json, read_text, required_session
+from cli.input import parse_object, read_json, required_session, text_or_stdin
 from cli.output import Answer, FramedText, quoted, step, tell, template, wrong_usage
 from core import TYPE_CHECKING, clock, config, files
 from core.errors import FAILED
@@ -33,11 +33,10 @@ def memory_write(**options: Any) -> Answer:
     from core import project as projects
     from core.store import sqlite
     from memory import gate
-    from memory.write import MAX_CHARS, Draft, clean_text, write
+    from memory.write import Draft, clean_text, write
 
     settings = config.load()
-    text = read_text(MAX_CHARS) if options["text"] == "-" else options["text"] or ""
-    text = clean_text(text)  # before the store is opened: wrong usage leaves no trace
+    text = clean_text(text_or_stdin(options["text"]) or "")  # before the store is opened: wrong usage leaves no trace
     db = sqlite.open_writing(busy_ms=settings.get_int("store.busy_ms"), durable=True)
     # A memory without a project gets that of its session, so a memory for all projects must have neither.
     given = _whole_id(db, options["session"] or "")

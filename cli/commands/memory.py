@@ -12,14 +12,13 @@ from typer import Argument, Option
 from cli import shared
 from cli.commands import memory_bulk
 from cli.declarations import declared
-from cli.input import read_text
+from cli.input import text_or_stdin
 from cli.output import Answer, quoted, step, write_verbatim, wrong_usage
 from core import clock, config
 from core.errors import Failure
 from core.store import documents, kinds, sqlite
 from core.store.deletion import folded
 from memory import curate
-from memory.write import MAX_CHARS
 from otel import log
 from recall.call_hits import CALL_PREFIX
 from session import known_sessions
@@ -110,7 +109,7 @@ def list_(
 @memory.command("show")
 def show(id: MemoryId, verbatim: shared.Verbatim = False) -> Answer | int:
     """Show a memory or a tool call."""
-    db = sqlite.open_reading()
+    db = sqlite.open_or_empty()
     if id.startswith(CALL_PREFIX):
         call = curate.find_call(db, id)
         return write_verbatim(call["passage"]) if verbatim else Answer(call)
@@ -134,7 +133,7 @@ def edit(
     """Change a memory's text or tags, or pin it."""
     if text is None and pin is None and not (add_tags or remove_tags):
         raise wrong_usage("nothing was given to change", "give a text, --add-tags, --remove-tags, --pin or --unpin")
-    new_text = read_text(MAX_CHARS) if text == "-" else text
+    new_text = text_or_stdin(text)
     db, about = open_writing(id)
     result: dict[str, Any] = {}
     if add_tags or remove_tags or pin is not None:
@@ -152,7 +151,7 @@ def supersede(
     call = f"joelclaw memory supersede {quoted(id)}"
     if undo == (text is not None):
         raise wrong_usage("give either a text or --undo", f"run: {call} 'what holds now', or {call} --undo")
-    new_text = (read_text(MAX_CHARS) if text == "-" else text) or ""
+    new_text = text_or_stdin(text) or ""
     db, about = open_writing(id)
     if undo:
         restored = curate.undo_supersede(db, id, **about)
@@ -255,7 +254,7 @@ memory.registered_commands += memory_bulk.app.registered_commands
 def open_writing(identifier: str = "") -> tuple[apsw.Connection, dict[str, Any]]:
     """The store for writing, and the arguments of most changes. For an unknown id, no store is made."""
     if identifier:
-        curate.find(sqlite.open_reading(), identifier)
+        curate.find(sqlite.open_or_empty(), identifier)
     db = sqlite.open_writing(busy_ms=config.load().get_int("store.busy_ms"), durable=True)
     return db, {"now": clock.now_ms(), "vectors": sqlite.load_vectors(db)}
 

@@ -75,8 +75,7 @@ def export(
     from memory import transfer
 
     names = parse_collections(collection)
-    db = sqlite.open_reading()
-    lines = transfer.export_lines(db, names) if db is not None else iter(())
+    lines = transfer.export_lines(sqlite.open_or_empty(), names)
     while block := list(islice(lines, 500)):
         if not write_bytes(b"".join(block)):
             break

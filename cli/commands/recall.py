@@ -84,7 +84,7 @@ def show(
         identifier = last["hits"][int(id) - 1]
         if raw or is_for_person():
             tell(shown(f"hit {id} of: recall {last['query']} ({clock.iso(last['at'])[:16]}, {last['folder']})\n"))
-    result = session_search.around(sqlite.open_reading(), identifier, before, after, identity=stored_id)
+    result = session_search.around(sqlite.open_or_empty(), identifier, before, after, identity=stored_id)
     result["query"] = last["query"] if identifier in last["hits"] else ""
     if identifier != id:
         result["recall"] = {"query": last["query"], "at": clock.iso(last["at"]), "folder": last["folder"]}
@@ -172,8 +172,7 @@ _FIELDS = {"type": "type", "source": "source", "project": "project", "category":
 def search(
     query: shared.RequiredQuery,
     collection: Annotated[
-        str,
-        Option("--collection", "-c", metavar="NAME", help=f"Only {', '.join(_COLLECTIONS)}"),
+        str, Option("--collection", "-c", metavar="NAME", help=f"Only {', '.join(_COLLECTIONS)}")
     ] = "",
     limit: shared.Limit = 5,
     filter: Annotated[str, Option("--filter", "-f", help="Such as type:=adr && source:=[a,b]")] = "",
@@ -181,11 +180,11 @@ def search(
     semantic: Annotated[bool, Option("--semantic", "-s", help="Has no effect")] = False,
 ) -> Answer:
     """Search notes, memories and sessions."""
-    text, db, settings = " ".join(query), sqlite.open_reading(), config.load()
+    text, db, settings = " ".join(query), sqlite.open_or_empty(), config.load()
     if facet:
         require_known("--facet", facet, _FIELDS)
     names, conditions = _collections(collection), _conditions(filter)
-    vectors = db is not None and sqlite.load_vectors(db)
+    vectors = sqlite.load_vectors(db)
     total, hits, counts = 0, [], Counter[str]()
     for name in names:
         most = 100 if conditions else limit

@@ -99,8 +99,7 @@ def _tier(hit: Hit) -> str:
 
 def _known_project(key: str) -> str:
     """The project that a scope means: its name, OWNER/NAME, or OWNER.NAME as the public CLI writes it."""
-    db = sqlite.open_reading()
-    known = documents.projects(db) if db is not None else []
+    known = documents.projects(sqlite.open_or_empty())
     names = (key, key.replace(".", "/", 1))
     by_name = (name for name in names if any(project.same(name, other) for other in known))
     return next(by_name, next((other for other in known if _key_of(other) == key), key))

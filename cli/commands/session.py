@@ -142,11 +142,11 @@ def lost(
     raw: shared.Raw = False,
 ) -> Answer:
     """Show what the last compaction dropped, and how to get each item back."""
-    db = sqlite.open_reading()
+    db = sqlite.open_or_empty()
     given = (session or "").strip() or session_from_environment()
     if given:
         given = stored_id(given)
-    elif (current := current_session()) and db is not None:  # else the session that was compacted last
+    elif current := current_session():  # else the session that was compacted last
         known = stored_sessions.by_id(db, stored_id(current))
         given = str(known["id"]) if known else ""
     here = "" if given else project.name_of(files.current_folder())
@@ -208,16 +208,13 @@ def search(
 ) -> Answer:
     """Find archived sessions by their contents."""
     text, machine = " ".join(query), log.host()
-    db = sqlite.open_reading()
-    found: list[dict[str, Any]] = []
-    if db is not None:
-        kinds = ("episodes", "calls") if without_notes else ("observations", "episodes", "calls")
-        asked = Query(text, limit=min(100, limit * 6), budget="balanced", collections=kinds, by_name=True)
-        vectors = sqlite.load_vectors(db)
-        recalled = engine.recall(db, asked, now=clock.now_ms(), vectors=vectors, config=config.load())
-        found = session_search.by_session(
-            db, text, recalled["hits"], client=runtime, machine=machine, with_notes=not without_notes
-        )
+    db = sqlite.open_or_empty()
+    kinds = ("episodes", "calls") if without_notes else ("observations", "episodes", "calls")
+    asked = Query(text, limit=min(100, limit * 6), budget="balanced", collections=kinds, by_name=True)
+    recalled = engine.recall(db, asked, now=clock.now_ms(), vectors=sqlite.load_vectors(db), config=config.load())
+    found = session_search.by_session(
+        db, text, recalled["hits"], client=runtime, machine=machine, with_notes=not without_notes
+    )
     hits = found[:limit]
     for hit in hits if extract else ():
         hit["extraction"] = session_search.extract(session_search.read(db, hit["sessionId"], identity=stored_id), text)
@@ -225,7 +222,7 @@ def search(
         "query": text, "source": "raw:both" if without_notes else "observations", "resolvedRawSource": "local",
         "machine": machine, "runtime": runtime or "all", "sshTarget": None, "found": len(found), "local": {
             "found": len(found), "rawReturned": len(hits), "emittedHits": len(hits),
-            "searchedSessions": stored_sessions.totals(db)[0] if db is not None else 0,
+            "searchedSessions": stored_sessions.totals(db)[0],
         },
         "hits": hits,
     }  # fmt: skip
@@ -242,7 +239,7 @@ def extract(
     format: Annotated[Literal["json", "markdown"], Option(help="markdown adds a text")] = "json",
 ) -> Answer:
     """Show what an archived session says about a topic."""
-    extraction = session_search.extract(session_search.read(sqlite.open_reading(), session, identity=stored_id), query)
+    extraction = session_search.extract(session_search.read(sqlite.open_or_empty(), session, identity=stored_id), query)
     result: dict[str, Any] = {"format": format, "extraction": extraction}
     if format == "markdown":
         result["markdown"] = session_search.markdown(extraction)

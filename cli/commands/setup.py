@@ -199,8 +199,8 @@ def _scope(session: str | None, of_project: bool, everywhere: bool) -> "tuple[sw
     if current := session or ("" if of_project else current_session()):
         name = stored_id(current.strip())
         with suppress(sqlite.StoreError, OSError):  # hooks are switched off without the store, too
-            if not has_state(name) and (db := sqlite.open_reading()) is not None:
-                name = sessions.whole_id(db, name) or name
+            if not has_state(name):
+                name = sessions.whole_id(sqlite.open_or_empty(), name) or name
         return "session", name
     folder_project = redact(project.name_of(files.current_folder()))[0]
     if not folder_project:
@@ -238,9 +238,8 @@ def exclude(
     if redact(path)[0] != path:
         raise wrong_usage("the path contains a secret, which would be stored", "rename it, or exclude one above it")
     changed = switches.set_excluded(path, is_excluded=True)
-    db = sqlite.open_reading()
     places = dict.fromkeys((path, os.path.abspath(folder or ".")))
-    archived = sessions.below(db, places) if db is not None else []
+    archived = sessions.below(sqlite.open_or_empty(), places)
     result = {"path": path, "excluded": True, "changed": changed, "archivedBefore": archived}
     message = "" if os.path.isdir(path) else f"{path} does not exist; it is excluded anyway. Check the spelling."
     return Answer(result, [step(f"joelclaw exclude --remove {quoted(path)}", "archive it again")], message=message)
