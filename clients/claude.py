@@ -102,7 +102,7 @@ class Claude(Client):
             found = [Entry("turn_end", is_stop=True)]
         elif kind == "system" and line.get("subtype") == "away_summary":
             found = _notes(at, ("client", as_text(line.get("content"))))
-        found = entries.in_envelope(found, line, at)
+        found = entries.in_envelope(found, line, at, client=self.name)
         head = found[0]
         head.is_meta = is_meta and head.kind == "node"
         head.is_side = bool(line["isSidechain"]) if "isSidechain" in line else None
@@ -117,7 +117,7 @@ class Claude(Client):
         given, model = message.get("content"), as_text(message.get("model"))
         if line.get("isApiErrorMessage") or model == "<synthetic>":  # the client's own words: an error, an interruption
             return []
-        answer = Entry("answer", at, text=text_of(given), content=given, stable_id=_stable_id(line), model=model)
+        answer = Entry("answer", at, text=text_of(given), content=given, model=model)
         found, others = [answer], []
         for part in as_objects(given):
             if part.get("type") != "tool_use":
@@ -135,11 +135,6 @@ class Claude(Client):
         return [*found, *others, *entries.usage_entries(message.get("usage"), keys, model)]
 
 
-def _stable_id(line: dict[str, Any], part: str = "") -> str:
-    own = as_text(line.get("uuid"))
-    return f"claude:{own}{part}" if own else ""
-
-
 def _queued_entries(line: dict[str, Any], at: int | None) -> list[Entry]:
     """What the model got in the middle of a turn: what the user typed, or a message of another agent."""
     about = as_object(line.get("attachment"))
@@ -147,7 +142,7 @@ def _queued_entries(line: dict[str, Any], at: int | None) -> list[Entry]:
         return []
     given = about.get("prompt")
     is_typed = about.get("commandMode", "prompt") == "prompt" and _is_of_user(about)
-    return _notes(at, *_messages(text_of(given))) or (_prompt(line, given, at) if is_typed else [])
+    return _notes(at, *_messages(text_of(given))) or (_prompt(given, at) if is_typed else [])
 
 
 def _is_of_user(line: dict[str, Any]) -> bool:
@@ -192,9 +187,9 @@ def _shell_entries(line: dict[str, Any], text: str, at: int | None) -> list[Entr
     return [shell]
 
 
-def _prompt(line: dict[str, Any], given: object, at: int | None) -> list[Entry]:
+def _prompt(given: object, at: int | None) -> list[Entry]:
     """What the user typed, with images; empty if all of it is the client's."""
-    prompt = Entry("prompt", at, text=typed(given), content=given, stable_id=_stable_id(line))
+    prompt = Entry("prompt", at, text=typed(given), content=given)
     return [prompt] if prompt.text or any(part.get("type") == "image" for part in as_objects(given)) else []
 
 
@@ -206,7 +201,7 @@ def _user_entries(line: dict[str, Any], at: int | None) -> list[Entry]:
     text = text_of(given)
     if text.startswith(("<bash-input>", "<bash-stdout>", "<bash-stderr>")):
         return _shell_entries(line, text, at)
-    found = _notes(at, *_messages(text)) or _prompt(line, given, at)
+    found = _notes(at, *_messages(text)) or _prompt(given, at)
     if found and found[0].kind == "prompt" and not _is_of_user(line):
         found = _notes(at, ("client", found[0].text))
     found += _ended_process(text, "task-id", "summary")
@@ -227,8 +222,9 @@ def _result_entries(line: dict[str, Any], part: dict[str, Any], number: int, at:
         result = entries.result_entry(call, text, failed, part.get("content"))
         result.unrun = True
         words = typed(text.partition("the user said:\n")[2].partition("\n\nNote: The user's next message")[0])
-        prompt = Entry("prompt", at, text=words, call=result.call, stable_id=_stable_id(line, f":{number}"))
-        return [result, prompt] if words else [result]
+        own = as_text(line.get("uuid"))
+        stable_id = f"claude:{own}:{number}" if own else ""
+        return [result, *([Entry("prompt", at, text=words, call=result.call, stable_id=stable_id)] if words else ())]
     if text.startswith("<status>"):
         failed = failed or _tag(text, "exit_code") not in ("", "0")
     shown = text.removeprefix("<tool_use_error>").removesuffix("</tool_use_error>").strip()

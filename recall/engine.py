@@ -342,16 +342,18 @@ class _Recall:
             share = left // (others + 1) - 1
             if at == 0:  # the first hit holds the answer as often as the next four
                 share = min(int(2.5 * share), left - (min_chars + 1) * others)
-            share = max(min_chars, share)
-            shown = group[: share // min_chars]
-            hits.append(_joined(shown, share - (len(shown) - 1) * (min_chars + 1), min_chars))
+            hits.append(_joined(group, max(min_chars, share), min_chars))
             left -= len(hits[-1]["observation"]) + 1
         return hits
 
 
-def _joined(group: Sequence[Match], room: int, further_room: int) -> Hit:
-    """The hit of an exchange: its best passage, in `room` characters (0: whole), and extracts of the others."""
-    best, *others = [passage.hit(further_room if number else room) for number, passage in enumerate(group)]
+def _joined(group: Sequence[Match], room: int, further_chars: int) -> Hit:
+    """The hit of an exchange, in `room` characters (0: any number): its best passage, and extracts of the others."""
+    first_chars = 0
+    if room:
+        group = group[: room // further_chars]
+        first_chars = room - (len(group) - 1) * (further_chars + 1)
+    best, *others = [passage.hit(further_chars if number else first_chars) for number, passage in enumerate(group)]
     texts = [best["observation"]]
     for hit in others:
         origin = hit["origin"].partition(" ")[0]

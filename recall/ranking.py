@@ -37,7 +37,7 @@ from core.clock import DAY_MS
 from recall.times import period_named, words_of_time
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from core.records import Filters, Traits
     from core.store.search import LocalCandidates
@@ -214,21 +214,15 @@ def age_factor(collection: str, age_ms: int, episode_decay: float) -> float:
     return 1.0
 
 
-def raise_conclusions(ranked: Iterable[Ranked]) -> list[Ranked]:
+def raise_conclusions(ranked: Sequence[Ranked]) -> list[Ranked]:
     """The documents, best first; each conclusion gets the best score of the messages that it concludes.
 
     Of equal scores, the newest come first.
     """
     by_row = {entry.traits["rowid"]: entry for entry in ranked}
-    scores = {
-        row: max([entry.score, *(earlier.score for earlier in _concluded_by(entry, by_row))])
-        for row, entry in by_row.items()
-    }
-    for row, score in scores.items():
-        by_row[row].score = score
-    return sorted(
-        by_row.values(), key=lambda entry: (-entry.score, -entry.traits["confirmed_at"], -entry.traits["rowid"])
-    )
+    for _, entry in sorted(by_row.items(), reverse=True):  # the last first: what is raised raises no other
+        entry.score = max([entry.score, *(earlier.score for earlier in _concluded_by(entry, by_row))])
+    return sorted(ranked, key=lambda entry: (-entry.score, -entry.traits["confirmed_at"], -entry.traits["rowid"]))
 
 
 def _concluded_by(entry: Ranked, by_row: Mapping[int, Ranked]) -> list[Ranked]:
