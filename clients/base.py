@@ -70,7 +70,11 @@ SHARED_EVENTS: Mapping[str, Kind] = {
 
 
 class Client:
-    """A client whose hooks have the form of Claude Code's. Subclasses set what differs."""
+    """A client whose hooks have the form of Claude Code's. Subclasses set what differs.
+
+    A new client sets at least `name`, `title`, `events`, `home_folder`, `settings_file`, `hook_timeout`, `session_file`
+    and `transcripts`, and overrides `wrote` and `entries`: `tests/clients/test_made_up_client.py` has a small one.
+    """
 
     name = ""  # on the command line, and of its module
     title = ""  # as its makers write it
@@ -95,7 +99,7 @@ class Client:
     session_file = ""  # its makers' word for the file with a session; "" if it has none
     named_by_file = False  # a session's id is the name of its file; lines of a fork still name the first session
     folder_mark = b'"cwd"'  # in each line that names the folder of a session; empty if no line does
-    ids_of_copies: Literal["same", "new", "none"] = "same"  # of what a fork copies; none if entries have no ids
+    renames_copies = False  # what a fork copies gets new ids
     copied_types: tuple[str, ...] = ()  # of the lines that a fork copies, if entries have no ids
     said_marks: tuple[bytes, ...] = ()  # new lines without any of these wait at a prompt, up to 16 KB
     is_unread_bad = False  # a line without an entry is a bad line

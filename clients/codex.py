@@ -39,7 +39,6 @@ class Codex(Client):
     events = {**SHARED_EVENTS, "Interrupt": "turn", "SubagentStop": "end"}  # the end of the subagent's own session
     session_file = "rollout"
     said_marks = (b'"response_item"', b'"compacted"', b'"thread_rolled_back"')
-    ids_of_copies = "none"
     copied_types = ("response_item", "compacted")
     typed_marks = (b'"user_message"', b'"UserMessage"')
     folder_mark = b"cwd"  # also in the text that describes the environment

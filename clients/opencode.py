@@ -30,7 +30,7 @@ class OpenCode(ExtensionClient):
     project_folder = ".opencode"
     settings_file = "plugin/joelclaw.js"
     session_file = "database"
-    ids_of_copies = "new"
+    renames_copies = True
     said_marks = (b'"role"', b'"summary"')
     writing_tools = ("edit", "write", "multiedit", "patch", "apply_patch")
     path_keys = ("filePath",)

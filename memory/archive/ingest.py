@@ -74,7 +74,7 @@ def ingest_file(
         with sources.open_source(path) as source:
             reader = Reader(source, path, origin, deadline=deadline, is_short=is_short)
             ingest_pieces(db, reader, ingested)
-            if ingested.added and reader.client.ids_of_copies == "none":
+            if ingested.added and reader.client.copied_types:
                 from memory.archive import copies
 
                 copies.settle_opening(db, clean_name(origin.session), vectors=origin.vectors)
@@ -106,7 +106,7 @@ def ingest_pieces(db: apsw.Connection, reader: Reader, ingested: Ingested) -> No
         if sessions.is_forgotten(db, archive.session):
             return
         piece = Piece(archive, carry)
-        if not begin and reader.client.ids_of_copies == "none":
+        if not begin and reader.client.copied_types:
             from memory.archive import copies
 
             begin = copies.begin_file(db, reader, piece, ingested)

@@ -187,7 +187,7 @@ class SessionArchive:
         self._client = clean_name(origin.agent)
         client = clients.by_name(origin.agent)
         self.is_tree = client.is_tree  # entries name their parent; else the order of the lines counts
-        self._renames_copies = client.ids_of_copies == "new"
+        self._renames_copies = client.renames_copies
 
     def store(self, source: str, before: Position | None, piece: Piece, head: str) -> tuple[int, int, int] | None:
         """Store a piece and the position after it, unless the stored position is no longer `before`, or the session was

@@ -185,6 +185,29 @@ def test_claude_a_command_in_the_background(
     assert prompts(db) == []
 
 
+def test_claude_asks_for_the_output_of_a_command_in_the_background(
+    run: Run, transcript: Transcript, store: Callable[[], apsw.Connection]
+) -> None:
+    """Versions before 2.1 ask with BashOutput, whose answer names no process."""
+    transcript.call("c1", "Bash", command="make slow_test", run_in_background=True)
+    transcript.outcome("c1", "Command running in background with ID: b42")
+    transcript.call("c2", "BashOutput", bash_id="b42")
+    transcript.outcome("c2", "<status>running</status>\n\n<stdout>\nslow_test_1 of 9\n</stdout>")
+    run("memory", "archive", str(transcript.path))
+    assert [call["outcome"] for call in stored_calls.of_session(store(), SESSION)] == ["running", "ok"]
+    transcript.call("c3", "BashOutput", bash_id="b42")
+    transcript.outcome(
+        "c3",
+        "<status>failed</status>\n\n<exit_code>1</exit_code>\n\n<stderr>\nerror: slow_test_7 failed\n</stderr>",
+    )
+    run("memory", "archive", str(transcript.path))
+    calls = stored_calls.of_session(store(), SESSION)
+    assert [(call["command"], call["outcome"]) for call in calls] == [
+        ("make slow_test", "failed"), ("", "ok"), ("", "ok"),
+    ]  # fmt: skip
+    assert calls[0]["error"] == "error: slow_test_7 failed"
+
+
 def test_codex(run: Run, tmp_path: Path, store: Callable[[], apsw.Connection]) -> None:
     rollout = Rollout(tmp_path, "cx-1", cwd="/w/hive")
     rollout.say("user", "count the hives")
