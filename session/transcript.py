@@ -85,7 +85,8 @@ def _ingest(
 
     kind, items, path = event["kind"], event["items"], event["transcript"]
     cwd = event["cwd"] or session.state.cwd
-    origin = Origin(session.agent, session.id, cwd, now=session.now, vectors=session.store.has_vectors)
+    agent = session.agent or "generic"  # of a script
+    origin = Origin(agent, session.id, cwd, now=session.now, vectors=session.store.has_vectors)
     if session.is_excluded(cwd):
         ingest.pass_over(db, path, items, origin)
         return (), 0
@@ -103,7 +104,7 @@ def _ingest(
         return items, 0
     for side in clients.by_name(session.agent).side_transcripts(path) if kind in ("turn", "end") else ():
         name = os.path.splitext(os.path.basename(side))[0]
-        of_side = Origin(session.agent, name, cwd, now=session.now, vectors=origin.vectors)
+        of_side = Origin(agent, name, cwd, now=session.now, vectors=origin.vectors)
         ingest.ingest_file(db, side, of_side, deadline=until, is_short=is_short)
     return ingested.entries, ingested.bytes
 

@@ -64,14 +64,9 @@ def save_checkpoint(event: HookEvent, config: Config, *, role: str = "") -> dict
         record(event, session)
         session.save()
         if event["items"]:
+            from session import transcript
 
-            def archive(db: apsw.Connection) -> None:
-                from memory.archive import Origin, ingest
-
-                origin = Origin("generic", session.id, event["cwd"], now=session.now, vectors=session.store.has_vectors)
-                ingest.ingest_entries(db, event["items"], origin)
-
-            session.store.write("archive", archive, None)
+            transcript.archive(event, session, began, is_short=False)
         done = run("task", event, session)
         if event["kind"] == "before_compaction":
             run("daily_log", event, session)
