@@ -370,7 +370,8 @@ def check_client(examination: Examination, client: Client) -> Iterator[Finding]:
     if examination.names or about["present"] or about["installed"] or result.findings:
         examination.clients[client.name] = about
         yield from result.findings
-        yield from doctor_hooks.check_calls(result, examination.calls, known["silences"] if known else [])
+        periods, written = known["silences"] if known else [], max((file.changed for file in kept), default=0)
+        yield from doctor_hooks.check_calls(result, examination.calls, periods, written)
 
 
 CHECKS: dict[Callable[[Examination], Iterator[Finding]], str] = {

@@ -22,7 +22,6 @@ from core.command import Ended, run_command
 from core.errors import Failure
 from core.store import events as stored_events
 from core.store import sqlite
-from memory.archive import transcript_files
 from otel import log
 from session.install import plan
 from session.install.client_settings import settings_of
@@ -158,10 +157,14 @@ def calls(db: apsw.Connection | None, since: int) -> list[dict[str, Any]]:
     return stored_events.hooks_by_event(copy, since)
 
 
-def check_calls(checked: Checked, calls: Sequence[dict[str, Any]], periods: list[Any]) -> Iterator[Finding]:
+def check_calls(
+    checked: Checked, calls: Sequence[dict[str, Any]], periods: list[Any], written: int
+) -> Iterator[Finding]:
     """Hooks that did not do all their work in the last day, and hooks that are not called though the client is used.
 
-    `periods`: in which something was switched off.
+    Args:
+        periods: in which something was switched off.
+        written: when the client last wrote a session (ms), 0 if it keeps none.
     """
     client = checked.client
     own = [row for row in calls if row["client"] == client.name]
@@ -177,8 +180,6 @@ def check_calls(checked: Checked, calls: Sequence[dict[str, Any]], periods: list
     if checked.since is None:
         return
     last_call = max((row["at"] for row in own), default=0)
-    transcripts = transcript_files.find((), client.name, every=True) if client.session_file else ()
-    written = max((file.changed for file in transcripts), default=0)
     if written and switches.is_in_period(periods, written):
         return
     fix = f"restart {client.title} and use it; it should then appear in `joelclaw otel search hook`"

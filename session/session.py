@@ -78,7 +78,7 @@ class Session:
         self.role = states.stored_line(role) if role else ""
         self.agent = agent
         self.now = clock.now_ms()
-        self.store = SessionStore(config, self.now)
+        self.store = SessionStore()
         self.faults = self.store.faults
         self.state = SessionState(session_id, self.role or "interactive", self.now)
         self.before: SessionState | None = None
@@ -183,6 +183,40 @@ class Session:
     def store_events(self) -> None:
         """Move the events that wait in the spool to the store."""
         log.store_spooled((), self.store.db)
+
+    def recall(
+        self, query: str, project: str, *, min_score: float | None = None, with_episodes: bool = False,
+        by_meaning: bool = True,
+    ) -> list[Hit] | None:  # fmt: skip
+        """Memories for a query, for a gateway without a project those of all projects; None if the store failed.
+
+        Args:
+            min_score: the lowest score (default: the setting `inject.min_score`).
+            with_episodes: also episodes, which are a hundred times as many.
+            by_meaning: also memories without a word of the query.
+        """
+        store, config, everywhere = self.store, self.config, self.state.is_gateway and not project
+        if store.faults:
+            return None
+        with fault_boundary(store, "recall"):
+            from recall import engine
+            from recall.query import Query
+
+            if (db := store.reading()) is None:
+                return []
+            lowest = config.get_float("inject.min_score") if min_score is None else min_score
+            asked = Query(
+                query, limit=15, min_score=lowest, budget="lean", project=project,
+                isolated=not everywhere, collections=() if with_episodes else ("observations", "knowledge"),
+                by_meaning=by_meaning,
+            )  # fmt: skip
+            has_vectors = by_meaning and store.has_vectors
+            result = engine.recall(db, asked, now=self.now, vectors=has_vectors, config=config, patience_ms=500)
+            hits: list[Hit] = result["hits"]
+            # Without a project, the task of another session may quote anything.
+            hits = [hit for hit in hits if not hit["isAbandoned"]]
+            return [hit for hit in hits if everywhere or hit["project"] or TASK_TAGS[1] not in hit["tags"]]
+        return None
 
     def is_off(self, cwd: str, parent: str = "") -> bool:
         """Whether the user switched off this session, its parent, its project (`cwd`, else of its state) or all."""
@@ -293,9 +327,7 @@ class SessionStore:
     locked. Only events and queued writes try again, after the answer.
     """
 
-    def __init__(self, config: Config, now: int) -> None:
-        self._config = config
-        self._now = now
+    def __init__(self) -> None:
         self.db: apsw.Connection | None = None
         self._has_vectors: bool | None = None
         self.faults: list[Fault] = []
@@ -353,41 +385,6 @@ class SessionStore:
             [step.name, round((step.began - began) * 1000, 3), round(((step.ended or now) - began) * 1000, 3)]
             for step in self.steps
         ]
-
-    def recall(
-        self, query: str, project: str, *, everywhere: bool = False, min_score: float | None = None,
-        with_episodes: bool = False, by_meaning: bool = True,
-    ) -> list[Hit] | None:  # fmt: skip
-        """Memories for a query; None if the store failed.
-
-        Args:
-            everywhere: also memories of other projects.
-            min_score: the lowest score (default: the setting `inject.min_score`).
-            with_episodes: also episodes, which are a hundred times as many.
-            by_meaning: also memories without a word of the query.
-        """
-        if self.faults:
-            return None
-        with fault_boundary(self, "recall"):
-            from recall import engine
-            from recall.query import Query
-
-            if (db := self.reading()) is None:
-                return []
-            lowest = self._config.get_float("inject.min_score") if min_score is None else min_score
-            asked = Query(
-                query, limit=15, min_score=lowest, budget="lean", project=project,
-                isolated=not everywhere, collections=() if with_episodes else ("observations", "knowledge"),
-                by_meaning=by_meaning,
-            )  # fmt: skip
-            result = engine.recall(
-                db, asked, now=self._now, vectors=by_meaning and self.has_vectors, config=self._config, patience_ms=500
-            )
-            hits: list[Hit] = result["hits"]
-            # Without a project, the task of another session may quote anything.
-            hits = [hit for hit in hits if not hit["isAbandoned"]]
-            return [hit for hit in hits if everywhere or hit["project"] or TASK_TAGS[1] not in hit["tags"]]
-        return None
 
     def has_memory_naming(self, names: Sequence[str]) -> bool:
         """Whether a written memory contains one of these names: a cheap check before a recall."""

@@ -97,7 +97,7 @@ def briefing(
     if not os.path.isdir(given):
         raise Failure("BRIEFING_FAILED", f"{given} is not a folder", "name a repository: --repo DIR")
     folder, name, now = project.folder_of(given), project.name_of(given), clock.now_ms()
-    store = SessionStore(config.load(), now)
+    store = SessionStore()
     latest: list[Session] = store.read("work", lambda db: stored_sessions.last_of_project(db, name, folder), [])
     db = store.reading() or sqlite.open_in_memory()
     task, *unfinished = lines_left(db, latest, folder, now) or [""]

@@ -52,8 +52,7 @@ def at_start(event: HookEvent, session: Session, *, query: str = "", project: st
     project = project or session.project(event["cwd"])
     # The query is broad, so a good memory matches few of its words.
     # A memory without a word of it has nothing to do with this session.
-    is_everywhere = state.is_gateway and not project
-    hits = session.store.recall(query, project, everywhere=is_everywhere, min_score=0.1, by_meaning=bool(asked))
+    hits = session.recall(query, project, min_score=0.1, by_meaning=bool(asked))
     if hits is None:
         return Reaction(FAILED, about=about)
     files = [hit for hit in hits if hit["collection"] == "knowledge" and hit["path"]]
@@ -232,7 +231,7 @@ def _memories_on(scope: Scope, session: Session, cwd: str) -> Reaction:
     tagged: list[Hit] = []
     if scope.by == "folder":
         tagged = store.read("recall", lambda db: of_project(db, project, tag=scope.query.lower()), tagged)
-    hits = store.recall(scope.query, project, everywhere=state.is_gateway) if is_known else []
+    hits = session.recall(scope.query, project) if is_known else []
     if hits is None or store.faults:
         return Reaction(FAILED, about=about)
     every = {hit["id"]: hit for hit in (*tagged, *hits)}

@@ -126,8 +126,8 @@ def _compose(event: HookEvent, session: Session) -> Note:
     note = store.read("work", read, None)
     if note is not None:
         return note
-    project, is_gateway = session.project(), state.is_gateway
-    known = [query for query in requests if store.recall(query, project, everywhere=is_gateway, with_episodes=True)]
+    project = session.project()
+    known = [query for query in requests if session.recall(query, project, with_episodes=True)]
     # Of a longer prompt before the last, all may be pasted.
     last = task_text([entry for entry in state.messages[:-1] if entry["isShort"]] + state.messages[-1:])
     task = store.read("work", lambda db: talked_about(History(db, session.id)), "") or last
@@ -185,12 +185,9 @@ def work_note(db: apsw.Connection, session: Session, *, kept: str, more_queries:
     max_tokens = session.config.get_int("inject.max_tokens")
     work = _work_lines(history, archived, calls, summary, shown_as, room=round(max_tokens * 4 * 0.42))
     folder = checkout or archived["folder"]
-    files = list(dict.fromkeys(place["file"] for place in places))[:12]
-    if os.path.isdir(folder):
-        files = [file for file in files if os.path.lexists(os.path.join(folder, file))]
-    queries = (file_queries([place for place in places if place["file"] in files], shown_as) or [*more_queries])[
-        :MOST_QUERIES
-    ]
+    files = list(dict.fromkeys(place["file"] for place in places))
+    exist = [file for file in files[:12] if not os.path.isdir(folder) or os.path.lexists(os.path.join(folder, file))]
+    queries = (file_queries(exist, shown_as) or [*more_queries])[:MOST_QUERIES]
 
     def framed(lines: Sequence[str], queries: Sequence[str]) -> str:
         agent = session.agent or session.state.agent
@@ -199,8 +196,7 @@ def work_note(db: apsw.Connection, session: Session, *, kept: str, more_queries:
 
     # characters for places and memories
     room = (max_tokens - cost(framed([*work, "**Where:**"], queries))) * 4 - 4
-    first = list(dict.fromkeys(place["file"] for place in places))[: MOST_FILES * 2]
-    wanted = [place for place in places if place["file"] in first][: max(room, 0) // 6]
+    wanted = [place for place in places if place["file"] in files[: MOST_FILES * 2]][: max(room, 0) // 6]
     current = [place for place, _ in current_lines(folder, wanted, time.monotonic() + 0.1)]
     for size in (room, room // 2, 0):  # it is in half of the room if its letters are not ASCII
         where = _place_lines(current, shown_as, max(size, 0))
@@ -219,10 +215,10 @@ def work_note(db: apsw.Connection, session: Session, *, kept: str, more_queries:
     return Note(content, len(where), queries, memories)
 
 
-def file_queries(places: Sequence[Place], shown_as: Mapping[str, str]) -> list[str]:
-    """Up to two queries that name up to three files each, in the order of their first place."""
+def file_queries(files: Iterable[str], shown_as: Mapping[str, str]) -> list[str]:
+    """Up to two queries that name up to three files each, in their order."""
     queries: list[str] = []
-    for file in dict.fromkeys(place["file"] for place in places):
+    for file in files:
         name = shown_as[file]
         if searchable(name) != name or " " in name:
             continue  # it cannot be quoted
@@ -248,6 +244,11 @@ def _work_lines(
         command_runs.running_line(calls),
         f"**Now:** {git_state}" if git_state else "",
     ]
+    return _fitting_lines(lines, room)
+
+
+def _fitting_lines(lines: Iterable[str], room: int) -> list[str]:
+    """The lines that are not empty and fit into the room that those before them leave."""
     kept: list[str] = []
     for line in lines:
         if line and len(line) + 1 <= room:
@@ -271,16 +272,10 @@ def _plan_line(session: ArchivedSession) -> str:
 
 def _memory_lines(memories: Sequence[Memory], room: int) -> tuple[list[str], list[Memory]]:
     """Memories in the room that is left, and which ones these are."""
-    lines: list[str] = []
-    used: list[Memory] = []
-    for memory in memories:
-        line = f"- {clip(one_line(memory['text']), 150, tokens=75)}"
-        needed = len(line) + 1 + (0 if lines else len("**Memories:**") + 1)
-        if needed <= room:
-            room -= needed
-            lines.append(line)
-            used.append(memory)
-    return (["**Memories:**", *lines] if lines else []), used
+    heading = "**Memories:**"
+    by_line = {f"- {clip(one_line(memory['text']), 150, tokens=75)}": memory for memory in memories}
+    lines = _fitting_lines(by_line, room - len(heading) - 1)
+    return [heading, *lines] if lines else [], [by_line[line] for line in lines]
 
 
 def _ranked_places(

@@ -114,7 +114,7 @@ def _first_found(session: Session, cwd: str, queries: Sequence[str]) -> tuple[st
     """The first query that finds memories, else the last, and what it finds; None if the store failed."""
     query, hits = "", None
     for query in filter(None, queries):
-        hits = session.store.recall(query, session.project(cwd), everywhere=session.state.is_gateway)
+        hits = session.recall(query, session.project(cwd))
         if hits is None or hits:
             break
     return query, hits

@@ -32,7 +32,7 @@ def react(event: HookEvent, session: Session) -> Reaction:
         return Reaction()
     hits = memory_id = None
     if plan.must_recall:
-        found = session.store.recall(plan.query, session.project(), everywhere=state.is_gateway)
+        found = session.recall(plan.query, session.project())
         if found is not None:
             from session.reactions.injection import select
 
