@@ -21,8 +21,6 @@ from core.store import sqlite, store_file
 FORMAT = 1
 MANIFEST = "manifest.json"
 STORE = files.STORE
-UNREADABLE = (tarfile.TarError, gzip.BadGzipFile, EOFError, zlib.error)
-MALFORMED = (ValueError, LookupError, TypeError, RecursionError)
 
 
 def write(target: str, *, force: bool) -> dict[str, Any]:
@@ -199,9 +197,9 @@ def _unpack(file: str, folder: str) -> dict[str, Any]:
         listed = {str(member["name"]): member["bytes"] for member in manifest["members"]}
         needed = ("createdAt", "joelclaw", "schema", "counts", "members")
         checked: dict[str, Any] = {name: manifest[name] for name in needed}
-    except UNREADABLE as error:
+    except (tarfile.TarError, gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise _damaged(f"{error}"[:200] or type(error).__name__) from None
-    except MALFORMED:
+    except (ValueError, LookupError, TypeError, RecursionError):
         raise _damaged("its contents are malformed") from None
     if listed != unpacked:
         wrong = min(name for name in {*listed, *unpacked} if listed.get(name) != unpacked.get(name))

@@ -19,8 +19,7 @@ class ContextTokens(NamedTuple):
     """The size of a context in tokens."""
 
     total: int
-    from_usage: int  # reported by the last answer
-    estimated: int
+    from_usage: int  # reported by the last answer; the rest is estimated
     stale: int | None  # reported before the latest compaction, which made it void
 
 
@@ -75,8 +74,8 @@ def limits_of(transcript: Transcript, config: Config, *, window: int | None, res
 
 def reason(transcript: Transcript, *, window: int, reserve: int, enabled: bool = True) -> str:
     """Why to compact (above-threshold) or not; `enabled`: the client's settings let it compact by itself."""
-    if said_since_compaction(transcript) == 0:
-        return "empty" if transcript.last_compaction() < 0 else "nothing-since-compaction"
+    if why := nothing_to_compact(transcript):
+        return why
     if context_size(transcript).total <= window - reserve:
         return "below-threshold"
     return "above-threshold" if enabled else "switched-off"
@@ -120,10 +119,13 @@ def _as_seen(transcript: Transcript, nodes: Sequence[Node]) -> list[Node]:
     return found
 
 
-def said_since_compaction(transcript: Transcript) -> int:
-    """How many messages came after the latest compaction, or are in the session if there was none."""
-    later = transcript.nodes[transcript.last_compaction() + 1 :]
-    return sum(node.role in ("user", "assistant", "tool_result", "bash") for node in later)  # not what extensions add
+def nothing_to_compact(transcript: Transcript) -> Literal["", "empty", "nothing-since-compaction"]:
+    """Why there is nothing to compact; "" if something was said since the latest compaction."""
+    last = transcript.last_compaction()
+    said = ("user", "assistant", "tool_result", "bash")  # not what extensions add
+    if any(node.role in said for node in transcript.nodes[last + 1 :]):
+        return ""
+    return "empty" if last < 0 else "nothing-since-compaction"
 
 
 def context_size(transcript: Transcript) -> ContextTokens:
@@ -139,12 +141,12 @@ def context_size(transcript: Transcript) -> ContextTokens:
     rest = 0
     for node in reversed([node for node in shown if node.id in latest]):
         if node.role is not None and node.used:
-            return ContextTokens(node.used + rest, node.used, rest, None)
+            return ContextTokens(node.used + rest, node.used, None)
         rest += session_tree.tokens(node)
     stale = next((node.used for node in reversed(shown) if node.role is not None and node.used), None)
     estimated = session_tree.system_tokens(shown)
     estimated += sum(session_tree.tokens(node) for node in shown if node.role != "system")
-    return ContextTokens(estimated, 0, estimated, stale)
+    return ContextTokens(estimated, 0, stale)
 
 
 def find_cut(nodes: Sequence[Node], start: int, keep_recent: int) -> tuple[int, int]:
@@ -190,8 +192,8 @@ def prepare(transcript: Transcript, *, keep_recent: int) -> Preparation:
     """The compaction of a session that keeps about `keep_recent` tokens; `reason` says if anything is to be done."""
     size = context_size(transcript).total
     is_compacted = transcript.last_compaction() >= 0
-    if said_since_compaction(transcript) == 0:
-        return Preparation("nothing-since-compaction" if is_compacted else "empty", size)
+    if why := nothing_to_compact(transcript):
+        return Preparation(why, size)
     nodes = context_entries(transcript)
     start = int(is_compacted)  # the first node that no summary covers
     first_kept, turn = find_cut(nodes, start, keep_recent)

@@ -136,16 +136,17 @@ def written_to_be_kept(hits: Sequence[Hit], state: SessionState) -> list[Hit]:
 
 
 def fit(
-    kind: str, head: Sequence[str], memories: Sequence[Memory], *, mark: str, most: int, max_tokens: int
+    kind: str, head: Sequence[str], title: str, memories: Sequence[Memory], *, mark: str, max_tokens: int
 ) -> tuple[str, list[Memory]]:
-    """The framed text of as many memories as fit below its `head`, and these memories; ("", []) if none fits.
+    """A framed text: its `head`, and below a `title` as many memories as fit, which are returned too.
 
-    `mark` is what each memory begins with; it may contain {number} and {category}.
+    If none fits, it is the head, or "" if that is only a heading. `mark` is what each memory begins with; it may
+    contain {number} and {category}.
     """
-    shown = [memory for memory in memories if one_line(memory["text"])][:most]
+    shown = [memory for memory in memories if one_line(memory["text"])]
     while shown:
         for tokens in (TEXT_CHARS, 66, 50, 25):  # longest text of each memory
-            lines = list(head)
+            lines = [*head, title]
             for number, memory in enumerate(shown, 1):
                 category = clip(one_line(memory["category"]), 30) or "memory"
                 begin = mark.format(number=number, category=category)
@@ -154,7 +155,7 @@ def fit(
             if cost(content) <= max_tokens:
                 return content, shown
         shown = shown[:-1]
-    return "", []
+    return enclose(kind, head) if len(head) > 1 else "", []
 
 
 def move_priorities(db: apsw.Connection, verdicts: Sequence[Verdict], session: Session) -> None:

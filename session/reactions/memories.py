@@ -16,7 +16,7 @@ from core.clock import DAY_MS, HOUR_MS
 from core.project import folder_of, is_below, real_root
 from core.quoting import CUT, clip, enclose, one_line
 from session.reactions import ALREADY, FAILED, NO_RESULTS, Reaction
-from session.state import FILES_KEPT, HITS_KEPT, stored_line
+from session.state import FILES_KEPT, stored_line
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -71,15 +71,13 @@ def at_start(event: HookEvent, session: Session, *, query: str = "", project: st
     state.updated_at = session.now
     above = ["## Where This Project Was Left", *left] if left else []
     content, shown = fit(
-        "memory-recall", [*above, "## Relevant Memory (auto-retrieved)"], select(memories, state),
-        mark="{number}. [{category}] ", most=HITS_KEPT, max_tokens=400,
+        "memory-recall", above, "## Relevant Memory (auto-retrieved)", select(memories, state),
+        mark="{number}. [{category}] ", max_tokens=400,
     )  # fmt: skip
     about |= {"result_count": len(shown), "left": len(left)}
     reaction = Reaction(NO_RESULTS, about=about)
-    if content or above:
-        reaction = give(
-            session, "memory-recall", content or enclose("memory-recall", above), shown, about=about, query=query
-        )
+    if content:
+        reaction = give(session, "memory-recall", content, shown, about=about, query=query)
     else:
         session.queue_event(session.event("memory.recall.injected", about, component=MEMORY_ENFORCER))
     known: dict[str, str] = {}
@@ -236,8 +234,8 @@ def _memories_on(scope: Scope, session: Session, cwd: str) -> Reaction:
         return Reaction(FAILED, about=about)
     every = {hit["id"]: hit for hit in (*tagged, *hits)}
     fresh = [hit for hit in every.values() if hit["id"] not in state.injected_memories and scope.is_named_in(hit)]
-    head = ["## Project Context: " + one_line(scope.name)]
-    content, shown = fit("project-context", head, select(fresh, state), mark="- ", most=3, max_tokens=250)
+    title = "## Project Context: " + one_line(scope.name)
+    content, shown = fit("project-context", [], title, select(fresh, state)[:3], mark="- ", max_tokens=250)
     state.injected_scopes = [*state.injected_scopes, scope.name]
     if not content:
         return Reaction(NO_RESULTS, about=about)

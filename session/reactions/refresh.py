@@ -13,7 +13,7 @@ from __future__ import annotations
 from core import TYPE_CHECKING
 from core.clock import HOUR_MS, MINUTE_MS
 from core.names import names_in_order
-from core.quoting import clip, cost, enclose, one_line
+from core.quoting import clip, cost, one_line
 from session import record, requests
 from session.reactions import FAILED, HALF_FULL_PERCENT, NO_RESULTS, Reaction
 from session.session import COOLDOWN_MS
@@ -75,19 +75,18 @@ def react(event: HookEvent, session: Session) -> Reaction:
         is_change = any(hit["id"] in changed for hit in given)
         title, most = ("**Changed in memory:**", 3) if is_change else ("**Noted about it:**", 2)
     content, shown = fit(
-        "context-refresh", ["## Context Refresh", *above, title], select(given, state), mark="- [{category}] ",
-        most=most, max_tokens=400 + cost("\n".join(notes.values())),
+        "context-refresh", ["## Context Refresh", *above], title, select(given, state)[:most], mark="- [{category}] ",
+        max_tokens=400 + cost("\n".join(notes.values())),
     )  # fmt: skip
     if is_timed:  # a prompt that names something does not put the next refresh off
         state.last_refresh_at = session.now
         state.half_refreshed = state.half_refreshed or trigger == "half-full"
-    if not (content or above):
+    if not content:
         return Reaction(NO_RESULTS, about=about)
     if is_block:
         state.injected_kinds = {**state.injected_kinds, "context-refresh": session.now}
     given_names = [name for name in names if any(_has_name(memory["text"], [name]) for memory in shown)]
     state.told_names = [*state.told_names, *notes, *given_names]
-    content = content or enclose("context-refresh", ["## Context Refresh", *above])
     return give(session, "context-refresh", content, shown, about=about, query=query)
 
 

@@ -93,7 +93,7 @@ def test_a_replaced_message_is_summarised_as_replaced(run: Run, session: PiSessi
     assert "[Assistant]: left out" in text
     assert "secret" not in text
     assert prepared(run, session, 1)["fileOps"]["written"] == []
-    assert preparation.context_size(session_tree.read(str(session.path))).estimated == 1 + 100 + 2 + 1
+    assert preparation.context_size(session_tree.read(str(session.path))).total == 1 + 100 + 2 + 1
 
 
 def test_the_prompt_of_an_abandoned_attempt_may_be_summarised(run: Run, session: PiSession) -> None:

@@ -178,8 +178,8 @@ def test_the_text_keeps_its_frame_and_its_bound(memories: list[tuple[str, str]])
         {"id": str(number), "text": sentence, "category": category, "score": 0.9}
         for number, (sentence, category) in enumerate(memories)
     ]
-    head = ["## Context Refresh", "**Why:** the conversation goes on after a pause"]
-    content, shown = injection.fit("context-refresh", head, known, mark="- [{category}] ", most=3, max_tokens=350)
+    head = ["## Context Refresh"], "**Why:** the conversation goes on after a pause"
+    content, shown = injection.fit("context-refresh", *head, known[:3], mark="- [{category}] ", max_tokens=350)
     assert bool(content) == bool(shown)
     if not content:
         return
