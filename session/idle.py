@@ -125,7 +125,7 @@ def timers() -> list[dict[str, Any]]:
     from session.known_states import sessions_with_timers
 
     now = clock.now_ms()
-    known = switches.load()[0] if files.has_switches() else None
+    known, _ = switches.load()
     rows = []
     for path in sessions_with_timers():
         try:
@@ -133,7 +133,7 @@ def timers() -> list[dict[str, Any]]:
         except Failure:
             continue
         timer, session = state.idle_timer, state.session_id
-        is_off = known is not None and switches.current_off_period(known, session, state.cwd) is not None
+        is_off = switches.current_off_period(known, session, state.cwd) is not None
         if timer is None or is_off or not clients.by_name(state.agent).compaction()["enabled"]:
             continue
         timer_status = status(state, now, in_progress=files.is_locked(states.work_lock(session, "idle")))

@@ -99,7 +99,7 @@ def _change(verb: str, agents: Sequence[str], confirmed: bool | None, *, project
     with plan.locked():
         for of_client in plans():
             about = _describe(verb, of_client, plan.carry_out(of_client))
-            about["notes"] += of_client[0].client.confirmed() if verb == "install" else []
+            about["notes"] += of_client[0].settings.confirmed() if verb == "install" else []
             result["agents"].append(about)
     return answer
 
@@ -144,7 +144,7 @@ def _describe(verb: str, plans: list[plan.Plan], backups: dict[str, str | None])
         every.append(file)
     notes = list(dict.fromkeys(note for file_plan in plans for note in file_plan.notes))
     result = {
-        "agent": plans[0].client.name, "scope": "project" if plans[0].project else "user", **every[0],
+        "agent": plans[0].settings.name, "scope": "project" if plans[0].project else "user", **every[0],
         "changed": any(file["changed"] for file in every),
         "also": [file for file in every[1:] if file["changed"] or file["diff"]], "notes": notes,
     }  # fmt: skip

@@ -47,22 +47,22 @@ def recall_commands(command: str) -> tuple[tuple[str, str], ...]:
     return tuple((program, "recall") for program in dict.fromkeys((own_command.NAME, command)))
 
 
-def own_files(client: Settings, command: str, *, project: bool) -> Iterator[tuple[str, str, str]]:
+def own_files(settings: Settings, command: str, *, project: bool) -> Iterator[tuple[str, str, str]]:
     """The path, text and purpose of each file that is ours alone."""
-    if not client.events:
-        path = client.path(project=project)
-        text = _packaged("extensions/common.js") + _packaged(f"extensions/{client.name}.js")
+    if not settings.events:
+        path = settings.path(project=project)
+        text = _packaged("extensions/common.js") + _packaged(f"extensions/{settings.name}.js")
         line = f"const JOELCLAW = {json.dumps(command, ensure_ascii=False)};"
         yield path, EXTENSION_LINE.sub(lambda _: line, text, count=1), EXTENSION
-        for name in client.manifests:
-            text = _packaged(f"extensions/{client.name}/{name}")
+        for name in settings.manifests:
+            text = _packaged(f"extensions/{settings.name}/{name}")
             yield os.path.join(os.path.dirname(path), name), text, "what the client must know of the extension"
-    if client.rule_file and not project:  # a repository must not decide what runs without asking
+    if settings.rule_file and not project:  # a repository must not decide what runs without asking
         purpose = "rules: `joelclaw recall` runs without a question"
-        yield client.below(client.rule_file, project=project), client.rules_of(recall_commands(command)), purpose
-    if client.events:
+        yield settings.below(settings.rule_file, project=project), settings.rules_of(recall_commands(command)), purpose
+    if settings.events:
         text = _packaged("skill.md").replace("{joelclaw}", shlex.quote(command))
-        yield client.below(SKILL, project=project), text, "a skill: when and how to ask the memory"
+        yield settings.below(SKILL, project=project), text, "a skill: when and how to ask the memory"
 
 
 def executable_of_extension(text: str) -> str:
@@ -110,14 +110,14 @@ def _words(command: str) -> list[str]:
     return [part for word in words for part in (_words(word) if _CALL.search(word) else [word])]
 
 
-def installed_entries(value: Any, client: Settings) -> list[Entry]:
+def installed_entries(value: Any, settings: Settings) -> list[Entry]:
     """Our hooks in a client's settings."""
     return [
         entry
         for event, groups in as_object(value, "hooks").items()
         for group in (groups if isinstance(groups, list) else ())
         for hook in _hooks_of(group)
-        if (entry := entry_of(hook, client.name, event))
+        if (entry := entry_of(hook, settings.name, event))
     ]
 
 
@@ -129,20 +129,20 @@ class Entries:
     last installation. Its methods raise Malformed if something else is at the place of such an entry.
     """
 
-    def __init__(self, client: Settings, path: str, *, project: bool, written: dict[str, Any]) -> None:
-        self.client = client
+    def __init__(self, settings: Settings, path: str, *, project: bool, written: dict[str, Any]) -> None:
+        self.settings = settings
         self._project = project
         self._written = written
-        self.has_hooks = path == client.path(project=project)
-        self.has_server = path == client.servers(project=project)
-        self.has_plugin = path == client.plugins_file
-        places = [("hooks",), client.allowed] * self.has_hooks
-        self._places: list[tuple[str, ...]] = [*places, *[(client.servers_key,)] * self.has_server]
+        self.has_hooks = path == settings.path(project=project)
+        self.has_server = path == settings.servers(project=project)
+        self.has_plugin = path == settings.plugins_file
+        places = [("hooks",), settings.allowed] * self.has_hooks
+        self._places: list[tuple[str, ...]] = [*places, *[(settings.servers_key,)] * self.has_server]
         self._places += [PLUGIN_PLACE] * self.has_plugin
 
     def are_in(self, value: Any) -> bool:
         """Whether hooks, a server or a plugin of ours are there. A rule does not count: it may be the user's own."""
-        has_hooks = self.has_hooks and bool(installed_entries(value, self.client))
+        has_hooks = self.has_hooks and bool(installed_entries(value, self.settings))
         has_plugin = self.has_plugin and bool(as_object(value, *PLUGIN_PLACE))
         return has_hooks or has_plugin or self.is_server_in(value)
 
@@ -155,7 +155,7 @@ class Entries:
         """Whether our server is there as we write it, with any path of our command."""
         server = self._server_in(value)
         command = str(server.get("command")) if isinstance(server, dict) else ""
-        return os.path.basename(command) == own_command.NAME and server == self.client.server(command)
+        return os.path.basename(command) == own_command.NAME and server == self.settings.server(command)
 
     def is_other_server_in(self, value: Any) -> bool:
         """Whether a server has our name that is not as we would write it."""
@@ -184,13 +184,13 @@ class Entries:
         return value
 
     def _server_in(self, value: Any) -> Any:
-        return as_object(value, self.client.servers_key).get(own_command.NAME) if self.has_server else None
+        return as_object(value, self.settings.servers_key).get(own_command.NAME) if self.has_server else None
 
     def _hook_groups(self, command: str) -> dict[str, dict[str, Any]]:
         """The hook group of each event. If joelclaw is gone, the client sees neither a message nor a status:
         Claude Code takes 2 for a refusal."""
-        settings, client = self.client, self.client.client
-        line = f"{shlex.quote(command)} hook {client.name} 2>/dev/null || :"
+        settings, client = self.settings, self.settings.client
+        line = f"{shlex.quote(command)} hook {settings.name} 2>/dev/null || :"
         label = {"name": settings.label} if settings.label else {}
         groups = {}
         for event in settings.events:
@@ -204,17 +204,17 @@ class Entries:
         """Replace our server, or add it with `mcp`; without a command, remove it. Another of its name stays."""
         is_ours = self.is_server_in(value)
         if command and (is_ours or (mcp and not self.is_other_server_in(value))):
-            _container(value, dict, self.client.servers_key)[own_command.NAME] = self.client.server(command)
+            _container(value, dict, self.settings.servers_key)[own_command.NAME] = self.settings.server(command)
         elif is_ours and not command:
-            del value[self.client.servers_key][own_command.NAME]
+            del value[self.settings.servers_key][own_command.NAME]
 
     def _replace_rules(self, value: Any, command: str, *, mcp: bool) -> None:
         """Replace our rules for what runs without asking, without a command by none. Those of the server's tools are
         also replaced without `mcp` if they are there. A repository must not decide this, so a project gets none."""
-        if not self.client.allowed or (self._project and command):
+        if not self.settings.allowed or (self._project and command):
             return
-        rules = _container(value, list, *self.client.allowed)
-        wanted = [self.client.rule.format(shlex.join(call)) for call in recall_commands(command)] if command else []
+        rules = _container(value, list, *self.settings.allowed)
+        wanted = [self.settings.rule.format(shlex.join(call)) for call in recall_commands(command)] if command else []
         if mcp or (command and any(_is_our_rule(rule) and rule.startswith("mcp__") for rule in rules)):
             wanted += [f"mcp__{own_command.NAME}__{tool}" for tool in ("recall", "show")]  # they only read
         rules[:] = [rule for rule in rules if rule in wanted or not _is_our_rule(rule)]
@@ -226,10 +226,10 @@ class Entries:
         A hook that differs from what we wrote last stays, with the current path of the command, and its event gets no
         second hook. Without a command, it stays only if its command line was edited.
         """
-        hooks, name = _container(value, dict, "hooks"), self.client.name
+        hooks, name = _container(value, dict, "hooks"), self.settings.name
         wanted = self._hook_groups(command) if command else {}
         for event in dict.fromkeys((*hooks, *wanted)):
-            if event not in self.client.events and not isinstance(hooks[event], list):
+            if event not in self.settings.events and not isinstance(hooks[event], list):
                 continue
             kept: list[Any] = []
             place, has_edited = None, False

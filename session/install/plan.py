@@ -56,8 +56,8 @@ class Plan:
     describes a file that is ours alone.
     """
 
-    def __init__(self, client: Settings, path: str, project: bool) -> None:
-        self.client = client
+    def __init__(self, settings: Settings, path: str, project: bool) -> None:
+        self.settings = settings
         self.path = path
         self.project = project
         self.target = os.path.realpath(path)
@@ -69,7 +69,7 @@ class Plan:
         self.purpose = ""
         self.backs_up = True
         self._is_toml = path.endswith(".toml")
-        self._entries = Entries(client, path, project=project, written=as_object(self.receipt, "hooks"))
+        self._entries = Entries(settings, path, project=project, written=as_object(self.receipt, "hooks"))
         self._is_created = self.receipt.get("created") is True
         self._is_unedited = bool(self.receipt) and self.receipt.get("fingerprint") == _fingerprint(self.before)
 
@@ -101,7 +101,7 @@ class Plan:
     def put_in(self, command: str, *, mcp: bool) -> None:
         """Plan to add our entries; with `mcp` also our server. Without it, a server of ours is only updated."""
         ours = self._entries
-        with _refusals(self.client, self.path):
+        with _refusals(self.settings, self.path):
             value = settings_text.parsed(self.text, is_toml=self._is_toml)
             wanted = ours.replaced_in(value, command, mcp=mcp)
             text = self._edited(value, wanted)
@@ -116,7 +116,7 @@ class Plan:
     def take_out(self) -> None:
         """Plan the file from before the installation, or else the text without our entries; no file if it was ours."""
         self.backs_up = not self._is_unedited
-        with _refusals(self.client, self.path):
+        with _refusals(self.settings, self.path):
             value = settings_text.parsed(self.text, is_toml=self._is_toml)
             rest = self._entries.replaced_in(value, "")
             if self._entries.are_in(value):
@@ -124,7 +124,7 @@ class Plan:
                 if original is None:
                     original = self._edited(value, rest)
                 self.after = None if self._is_created and original.strip() in ("", "{}") else original
-            if self._entries.has_hooks and own_entries.installed_entries(rest, self.client):
+            if self._entries.has_hooks and own_entries.installed_entries(rest, self.settings):
                 about = "were edited, so they stay and still run: delete them by hand"
                 self.notes = [f"hooks in {self.path} that call joelclaw {about}"]
             if self._entries.is_other_server_in(value) and self.receipt:
@@ -161,7 +161,7 @@ class Plan:
 
     def _hook_notes(self) -> list[str]:
         path = "`joelclaw` must be on the PATH of everyone who uses this project; without it, the hooks do nothing"
-        return [self.client.applies, *self.client.notes(project=self.project), *[path] * self.project]
+        return [self.settings.applies, *self.settings.notes(project=self.project), *[path] * self.project]
 
     def _other_server(self) -> str:
         return f"the MCP server `joelclaw` in {self.path} was not added by joelclaw, or was edited; it stays unchanged"
@@ -171,7 +171,7 @@ class Plan:
         if settings_text.same(value, wanted):
             return self.text
         if self._is_toml:
-            return settings_text.edited_toml(self.text, wanted, self.client.servers_key, own_command.NAME)
+            return settings_text.edited_toml(self.text, wanted, self.settings.servers_key, own_command.NAME)
         return settings_text.edited(self.text, wanted)
 
     def _backup_with(self, rest: Any) -> str | None:
@@ -185,33 +185,33 @@ class Plan:
         return None
 
 
-def plans_for(client: Settings, *, project: bool, mcp: bool = False, remove: bool = False) -> list[Plan]:
+def plans_for(settings: Settings, *, project: bool, mcp: bool = False, remove: bool = False) -> list[Plan]:
     """The plans of an installation, which adds our server with `mcp`, or of an uninstall (`remove`).
 
     They are for the client's own files (settings, unless it loads our extension; servers), then for those of ours, then
     for the settings that switch our extension on. Raises Failure: INSTALL_FAILED, and INSTALL_REFUSED, for example for
     a project's file that is a link out of the project.
     """
-    if project and not client.has_projects:
-        about = f"{client.client.title} reads no settings of a project"
+    if project and not settings.has_projects:
+        about = f"{settings.client.title} reads no settings of a project"
         raise Failure("INSTALL_FAILED", about, "run this without --project; nothing was changed")
     command = own_command.NAME if project else own_entries.executable()  # others use a project's files too
-    path, servers = client.path(project=project), client.servers(project=project)
-    if project and os.path.realpath(path) == os.path.realpath(client.path(project=False)):
+    path, servers = settings.path(project=project), settings.servers(project=project)
+    if project and os.path.realpath(path) == os.path.realpath(settings.path(project=False)):
         fix = "run this in a project's folder, or without --project"
         raise Failure("INSTALL_FAILED", f"{path} is the user's file, not a project's", fix)
-    plans = [Plan(client, path, project)] if client.events else []
+    plans = [Plan(settings, path, project)] if settings.events else []
     # A file without anything of ours is not even parsed.
     if servers not in ("", path) and (mcp or receipt_of(servers) or own_command.NAME in (_read(servers) or "")):
-        plans.append(Plan(client, servers, project))
-    plugins = [Plan(client, client.plugins_file, project)] if client.plugins_file else []
+        plans.append(Plan(settings, servers, project))
+    plugins = [Plan(settings, settings.plugins_file, project)] if settings.plugins_file else []
     for plan in (*plans, *plugins):
         if remove:
             plan.take_out()
         else:
             plan.put_in(command, mcp=mcp)
-    for file, text, purpose in own_entries.own_files(client, command, project=project):
-        plans.append(Plan(client, file, project))
+    for file, text, purpose in own_entries.own_files(settings, command, project=project):
+        plans.append(Plan(settings, file, project))
         plans[-1].own_file(text, purpose, remove=remove)
     plans += plugins
     for plan in plans:
@@ -221,40 +221,40 @@ def plans_for(client: Settings, *, project: bool, mcp: bool = False, remove: boo
     return plans
 
 
-def installed_in(client: Settings, path: str) -> list[Entry]:
+def installed_in(settings: Settings, path: str) -> list[Entry]:
     """Our hooks in a file of a client; for an extension of ours a single entry without an event."""
     text = _read(path) or ""
-    if client.events:
-        with _refusals(client, path):
-            return own_entries.installed_entries(settings_text.parsed(text), client)
+    if settings.events:
+        with _refusals(settings, path):
+            return own_entries.installed_entries(settings_text.parsed(text), settings)
     executable = own_entries.executable_of_extension(text)
     return [Entry("", executable)] if executable else []
 
 
-def installation_row(client: Settings, project: bool) -> dict[str, Any]:
+def installation_row(settings: Settings, project: bool) -> dict[str, Any]:
     """A client in a scope for `--list`. `installed` is None if its file cannot be read."""
-    path = client.path(project=project)
+    path = settings.path(project=project)
     row: dict[str, Any] = {
-        "agent": client.name, "scope": "project" if project else "user", "path": path, "installed": False,
-        "current": False, "version": None, "present": client.present(), "notes": [],
+        "agent": settings.name, "scope": "project" if project else "user", "path": path, "installed": False,
+        "current": False, "version": None, "present": settings.present(), "notes": [],
     }  # fmt: skip
-    if project and not client.has_projects:
+    if project and not settings.has_projects:
         return row
     try:
-        removal = plans_for(client, project=project, remove=True)
+        removal = plans_for(settings, project=project, remove=True)
         row["notes"] = [note for plan in removal for note in plan.notes]
         if any(plan.changed for plan in removal):
             row["installed"], row["version"] = True, receipt_of(path).get("version")
-            row["current"] = not any(plan.changed for plan in plans_for(client, project=project))
+            row["current"] = not any(plan.changed for plan in plans_for(settings, project=project))
             row["notes"] = ["another version or path of joelclaw: install it again"] * (not row["current"])
     except Failure as failure:
         row |= {"installed": None, "notes": [failure.message]}
     return row
 
 
-def may_be_installed(client: Settings, project: bool) -> bool:
+def may_be_installed(settings: Settings, project: bool) -> bool:
     """Whether a settings file of the client was changed by an installation, or names joelclaw."""
-    paths = {client.path(project=project), client.servers(project=project), client.plugins_file} - {""}
+    paths = {settings.path(project=project), settings.servers(project=project), settings.plugins_file} - {""}
     with suppress(Failure):
         return any(map(receipt_of, paths)) or any(own_command.NAME in (_read(path) or "") for path in paths)
     return False
@@ -295,12 +295,12 @@ def backups_of(path: str) -> list[str]:
 
 
 @contextmanager
-def _refusals(client: Settings, path: str) -> Iterator[None]:
+def _refusals(settings: Settings, path: str) -> Iterator[None]:
     """Turn Malformed into a Failure."""
     try:
         yield
     except Malformed as error:
-        fix = f"fix {path} so that {client.name} can read it, and run this again; nothing was changed"
+        fix = f"fix {path} so that {settings.name} can read it, and run this again; nothing was changed"
         raise Failure("INSTALL_REFUSED", f"{path}: {error}", fix) from None
 
 
