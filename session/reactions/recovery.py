@@ -168,16 +168,15 @@ def work_note(db: apsw.Connection, session: Session, *, kept: str, more_queries:
         more_queries: the session's requests as queries, if the files need fewer than two.
     """
     history = History(db, session.id)
-    archived = history.session()
-    if archived is None or not archived["calls"]:
+    archived, calls = history.session(), history.calls()
+    if archived is None or not calls:  # the user may have gone back to before the first
         return None
     compactions = history.compactions()
     summary = f"{compactions[-1]['summary'] if compactions else ''}\n{kept}"
-    calls = history.calls()
     every = history.places()
     checkout = archived.get("worktree", "")
     places = _ranked_places(history.names(), every, archived["calls"], names_in(summary)[0], checkout)
-    shown_as = _short_names(sorted({place["file"] for place in every} | history.paths()))
+    shown_as = _short_names({place["file"] for place in every} | history.paths())
     if (calls[-1]["at"] or 0) < (session.state.last_message_at or 0):
         # The client compacted at a prompt, which is still in the context.
         asked = task_query(session.state.messages[-1:])
@@ -305,20 +304,17 @@ def _ranked_places(
         for file, weight in shown.items()
         if _is_source(file) and (not file.startswith(OUTSIDE) or file.startswith(own))
     }
-    defined: set[str] = set()
-    defining_lines: set[tuple[str, int]] = set()
+    places = [place for place in places if place["file"] in sources]
+    defined = {place["name"] for place in places if place["defines"]}
+    defining_lines = {(place["file"], place["line"]) for place in places if place["defines"]}
     files_with: dict[str, int] = {}
     for place in places:
-        if place["file"] in sources:
-            files_with[place["name"]] = files_with.get(place["name"], 0) + 1
-            if place["defines"]:
-                defined.add(place["name"])
-                defining_lines.add((place["file"], place["line"]))
-    found: list[tuple[float, int]] = []
-    for at, place in enumerate(places):
+        files_with[place["name"]] = files_with.get(place["name"], 0) + 1
+    found: list[tuple[float, Place]] = []
+    for place in places:
         name, file = place["name"], place["file"]
         weight = weights.get(name, 0.0)
-        if weight < 0.05 or file not in sources:  # hardly used any more
+        if weight < 0.05:  # hardly used any more
             continue
         is_defining_line = (file, place["line"]) in defining_lines
         if not place["defines"] and (name in defined or name not in written or is_defining_line):
@@ -328,9 +324,9 @@ def _ranked_places(
         # An agent searches for definitions more than for uses, for names that its summary has, and for what it wrote.
         # Without the last two weights and the length of the name, 30 instead of 32 of 46 avoidable calls were saved.
         weight *= (3.0 if name in in_summary else 1.0) * (4.0 if place["defines"] else 1.0)
-        found.append((weight * sources[file] / (len(name) + 5) ** 0.5, at))
-    found.sort(key=lambda entry: (-entry[0], entry[1]))
-    return [places[at] for _, at in found]
+        found.append((weight * sources[file] / (len(name) + 5) ** 0.5, place))
+    found.sort(key=lambda entry: -entry[0])
+    return [place for _, place in found]
 
 
 def _is_source(file: str) -> bool:
@@ -343,17 +339,16 @@ def _is_source(file: str) -> bool:
     return foreign.isdisjoint(file.split("/"))
 
 
-def _short_names(files: Iterable[str]) -> dict[str, str]:
+def _short_names(files: set[str]) -> dict[str, str]:
     """By file, its name with as many folders as tell it from the others."""
-    every = list(dict.fromkeys(files))
     count: dict[str, int] = {}
     ends_of: dict[str, list[str]] = {}
-    for file in every:
+    for file in files:
         parts = file.split("/")
         ends_of[file] = ["/".join(parts[at:]) for at in range(len(parts) - 1, -1, -1)]
         for end in ends_of[file]:
             count[end] = count.get(end, 0) + 1
-    return {file: next((end for end in ends_of[file] if count[end] == 1), file) for file in every}
+    return {file: next((end for end in ends_of[file] if count[end] == 1), file) for file in files}
 
 
 def _place_lines(places: Sequence[Place], names: Mapping[str, str], room: int) -> list[str]:

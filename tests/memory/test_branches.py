@@ -307,6 +307,30 @@ def test_nothing_abandoned_is_in_a_note_or_in_lost(run: Run, tmp_path: Path) -> 
     assert "merlin" not in state
 
 
+def test_a_session_whose_calls_are_all_abandoned_gets_the_note_of_a_talk(run: Run, tmp_path: Path) -> None:
+    talk = Claude(tmp_path)
+
+    def hook(event: str, **fields: Any) -> str:
+        payload = {"session_id": SESSION, "cwd": CWD, "transcript_path": str(talk.path), "hook_event_name": event}
+        return run("hook", "claude", stdin=json.dumps(payload | fields)).out
+
+    asked = "which port should the heron server have?"
+    hook("UserPromptSubmit", prompt="store the port under wren_PORT")
+    talk.turn("wren", None)
+    hook("Stop")
+    hook("UserPromptSubmit", prompt=asked)
+    prompt = talk.add("user", asked, None)
+    end = talk.add("assistant", [{"type": "text", "text": "The next one that is free."}], prompt)
+    hook("Stop")
+    hook("PreCompact", trigger="auto")
+    boundary = talk.add("system", "", end, type="system", subtype="compact_boundary")
+    talk.add("user", "This session is being continued. Summary:\nports", boundary, isCompactSummary=True)
+    note = hook("SessionStart", source="compact")
+    assert "heron" in note and "wren" not in note
+    degraded = run("otel", "search", "hook.degraded", "--hours", "9999").result["events"]
+    assert [event["error"] for event in degraded] == []
+
+
 @pytest.mark.parametrize("client", [Codex, Gemini])
 def test_the_task_follows_a_user_who_goes_back_and_asks_something_else(run: Run, tmp_path: Path, client: Any) -> None:
     talk = client(tmp_path)
