@@ -130,6 +130,8 @@ def context_usage(path: str, agent: str, *, model: str = "", config: Config) -> 
 
 def kept_text(path: str, agent: str) -> str:
     """What the last compaction left in the context word for word, if the client records its first kept entry."""
+    if not sources.existing(path):  # a client may keep no transcripts
+        return ""
     client = clients.by_name(agent)
     texts: list[str] = []
     most = 8 * 1024 * 1024  # bytes: a context holds less

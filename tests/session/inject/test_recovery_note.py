@@ -84,6 +84,11 @@ def test_a_written_memory_that_fits_the_task_is_in_the_note(run: Run, path: Path
     assert note[note.index("**Memories:**") + 1] == f"- {known}"
 
 
+def test_a_client_without_transcripts_gets_its_note_without_a_fault(run: Run, tmp_path: Path) -> None:
+    assert TASK in compacted(run, tmp_path / "never-written.jsonl")
+    assert run("otel", "search", "hook.degraded", "--hours", "9999").result["events"] == []
+
+
 @pytest.mark.parametrize(("calls_since", "shown"), [(0, True), (70, False)])
 def test_the_current_step_of_a_recent_plan_is_shown(run: Run, path: Path, calls_since: int, shown: bool) -> None:
     transcript = session(path)
