@@ -27,8 +27,8 @@ from session.state import stored_id
 app = typer.Typer()
 
 
-Composed = Annotated[str | None, Option(metavar="TEXT", help="Composed form")]
-ComposedLimit = Annotated[int | None, Option(help="Composed form: 1 to 50")]
+Composed = Annotated[str | None, Option(metavar="TEXT", help="Composed recall")]
+ComposedLimit = Annotated[int | None, Option(help="Composed recall: 1 to 50")]
 
 
 @app.command("recall")
@@ -54,12 +54,12 @@ def recall(
     by: Annotated[Literal["session"] | None, Option(help="Only the best hit of each session")] = None,
     exit_code: shared.ExitCode = False,
     batch: Annotated[str | None, Option(metavar="FILE", help="A query per line (- for stdin)")] = None,
-    request_file: Annotated[str | None, Option(metavar="FILE", help="Composed form: the request (- for stdin)")] = None,
+    request_file: Annotated[str | None, Option(metavar="FILE", help="Composed recall: the request (- for stdin)")] = None,
     workstream: Composed = None,
     principal_ref: Composed = None,
     purpose: Composed = None,
     allowed_privacy: Composed = None,
-    include_superseded: Annotated[bool, Option("--include-superseded", help="Composed form")] = False,
+    include_superseded: Annotated[bool, Option("--include-superseded", help="Composed recall")] = False,
     reflection_limit: ComposedLimit = None,
     observation_limit: ComposedLimit = None,
     curated_limit: ComposedLimit = None,
