@@ -54,7 +54,7 @@ def recall(
     by: Annotated[Literal["session"] | None, Option(help="Only the best hit of each session")] = None,
     exit_code: shared.ExitCode = False,
     batch: Annotated[str | None, Option(metavar="FILE", help="A query per line (- for stdin)")] = None,
-    request_file: Annotated[str | None, Option(metavar="FILE", help="Composed recall: the request (- for stdin)")] = None,
+    request_file: Annotated[str | None, Option(metavar="FILE", help="Composed recall: request (- for stdin)")] = None,
     workstream: Composed = None,
     principal_ref: Composed = None,
     purpose: Composed = None,
