@@ -19,7 +19,7 @@ from core.redaction.clues import ENCODED, NAME_PARTS, SPACES, Clues, may_hold_se
 
 if TYPE_CHECKING:
     import re
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable
 
 Span = tuple[int, int, str]
 """The start, end and kind of a secret."""
@@ -55,8 +55,8 @@ def redact(text: str) -> tuple[str, tuple[str, ...]]:
         spans = find_secrets(text)
         if not spans:
             break
-        text = _replace(text, spans)
-        kinds += [kind for _, _, kind in spans]
+        text, found = replace_spans(text, spans)
+        kinds += found
     return text, tuple(kinds)
 
 
@@ -65,7 +65,7 @@ def redact_call(command: str, path: str, output: str) -> str:
     if output and prints_secret(command, path):
         from core.redaction.commands import find_printed
 
-        output = _replace(output, find_printed(command, path, output))
+        output = replace_spans(output, find_printed(command, path, output))[0]
     return redact(output)[0]
 
 
@@ -119,9 +119,9 @@ def places_of(text: str, parts: Iterable[str]) -> list[tuple[int, int]]:
 
 
 def find_secrets(text: str) -> list[Span]:
-    """The (start, end, kind) of each secret, in order and disjoint."""
+    """The (start, end, kind) of each secret; some may overlap."""
     clues = Clues(text)
-    return _merged(_find_obfuscated(text) if clues.is_hidden else _find_plain(text, clues))
+    return _find_obfuscated(text) if clues.is_hidden else _find_plain(text, clues)
 
 
 def _find_plain(text: str, clues: Clues) -> list[Span]:
@@ -171,22 +171,14 @@ def _find_obfuscated(text: str) -> list[Span]:
     return [(places[first], max(places[first] + 1, places[last]), kind) for first, last, kind in spans]
 
 
-def _merged(spans: list[Span]) -> list[Span]:
-    """Disjoint spans in order. Overlapping ones become their union, with the kind of the first."""
-    merged: list[Span] = []
-    for start, end, kind in sorted(spans, key=lambda span: span[0]):
-        if merged and start < merged[-1][1]:
-            first, last, known = merged[-1]
-            merged[-1] = (first, max(last, end), known)
-        else:
-            merged.append((start, end, kind))
-    return merged
-
-
-def _replace(text: str, spans: Sequence[Span]) -> str:
+def replace_spans(text: str, spans: Iterable[Span]) -> tuple[str, list[str]]:
+    """The text with a mark for each span, and their kinds. Overlapping spans get one, with the kind of the first."""
     parts: list[str] = []
+    kinds: list[str] = []
     done = 0
-    for start, end, kind in spans:
-        parts += (text[done:start], MARK, kind, "]")
-        done = end
-    return "".join([*parts, text[done:]])
+    for start, end, kind in sorted(spans, key=lambda span: span[0]):
+        if start >= done:
+            parts += (text[done:start], MARK, kind, "]")
+            kinds.append(kind)
+        done = max(done, end)
+    return "".join([*parts, text[done:]]), kinds

@@ -10,7 +10,7 @@ from __future__ import annotations
 from itertools import count, cycle
 
 from core import TYPE_CHECKING
-from core.redaction import MARK, MAX_NAME_CHARS, Span, compiled, find_secrets
+from core.redaction import MARK, MAX_NAME_CHARS, Span, compiled, find_secrets, replace_spans
 from core.redaction.assignments import LOOSE, each_once, family, is_assigned, is_described, label, names_password
 from core.redaction.tokens import find_matches, is_placeholder, is_strong
 
@@ -248,10 +248,8 @@ def _redact_arguments(words: Sequence[object], program: str) -> list[object]:
         if isinstance(item, str) and item and "\n" not in item:
             places.append((len(line), len(line) + len(item), number))
             line += item + " "
-    for start, end, kind in reversed(find_secrets(line)):
-        for begin, stop, number in places:
-            low, high = max(start, begin), min(end, stop)
-            if low < high:
-                word = str(items[number])
-                items[number] = f"{word[: low - begin]}{MARK}{kind}]{word[high - begin :]}"
+    spans = find_secrets(line)
+    for begin, stop, number in places:
+        shared = [(max(start, begin) - begin, min(end, stop) - begin, kind) for start, end, kind in spans]
+        items[number] = replace_spans(str(items[number]), [span for span in shared if span[0] < span[1]])[0]
     return items
