@@ -98,8 +98,8 @@ def find_names(text: str, lower: str, signs: set[str]) -> tuple[list[Name], list
         head, ahead = text[max(0, at - 48) : at], text[end : end + 48]
         start, end = at - len(head) + len(head.rstrip(NAME_CHARS)), end + len(ahead) - len(ahead.lstrip(NAME_CHARS))
         done = end
-        if text[start - 1 : start] == "\\" and text.startswith(("n--", "r--", "t--"), start):
-            start += 1
+        if text[start - 1 : start] == "\\" and text[start] in "nrt" and family(text[start + 1 : end].strip("-.")):
+            start += 1  # the letter of an escape
         name = text[start:end]
         if name not in families:
             families[name] = family(name.strip("-."))
@@ -122,8 +122,6 @@ def _family_in_context(text: str, start: int, end: int, kind: str) -> str:
     """The family of the name at start..end, whose own family is `kind`, considering the text before it."""
     name = text[start:end]
     before = text[start - 1] if start else ""
-    if before == "\\" and name[0] in "nrt" and not kind:  # a literal `\n` before the name
-        return family(name[1:].strip("-."))
     if before == " " and name.lower() in ("key", "token") and not (kind and text[end : end + 1] == "="):  # `API key`
         head = text[max(0, start - 24) : start].rstrip(" ")
         return family((head[len(head.rstrip(NAME_CHARS)) :] + "_" + name.lower()).strip("-."))
@@ -215,8 +213,6 @@ def is_assigned(
     is_words = value.isalpha() and (value.isupper() or is_prose(value))
     if is_placeholder(value) or (sign == " " and is_words):
         return False
-    if sign in ("||", "??") and kind == "token" and value.isalpha():
-        return False  # `token || 'anonymous'`
     if kind == "schemed":
         return len(value) >= 6 and (alone or not value.isalpha())
     if kind in ("key", "auth", "query"):
@@ -247,12 +243,11 @@ def is_assigned(
 
 def _is_short_password(value: str, kind: str, sign: str, *, quoted: bool, tight: bool, alone: bool) -> bool:
     """Whether the value of `pass` or `pw`, which mean other things too, is a password."""
-    if kind == "pw" and quoted and (value.isalpha() or (tight and " " in value)):
+    if kind == "pw" and quoted and (value.isalpha() or (" " in value and (tight or not is_prose(value)))):
         return len(value) >= 6
     starts_plain = len(value) >= 8 - alone and value[0].isalpha() and "_" not in value
     fits = quoted or is_made_up(value) or sign[0] == "=" or kind == "pw" or starts_plain
-    mixed = not DIGITS.isdisjoint(value) and (value.upper() != value.lower() or len(value) >= 16)
-    return mixed and len(value) >= 6 and "/" not in value and "::" not in value and fits
+    return fits and len(value) >= 6 and "/" not in value and not DIGITS.isdisjoint(value) and value.upper() != value
 
 
 def _is_token(value: str, sign: str, *, quoted: bool, tight: bool, alone: bool) -> bool:
@@ -302,9 +297,8 @@ def _bare_end(text: str, at: int, limit: int) -> int:
 def _is_sentence(text: str, start: int, end: int, value: str, kind: str) -> bool:
     """Whether a sentence says how to set a parameter: `add token=refresh`."""
     before = text[max(0, start - 24) : start].split(" ")[-2:]
-    plain = value.isalpha() and value.islower() and len(value) < 12 and text[start:end].islower() and kind != "password"
-    is_verb = len(before) == 2 and not before[1] and before[0].strip(":").isalpha()
-    return plain and is_verb and before[0] not in ("export", "set", "env", "setenv")
+    is_word = value.isalpha() and value.islower() and len(value) < 12 and text[start:end].islower()
+    return is_word and kind != "password" and before[1:] == [""] and before[0].strip(":").isalpha()
 
 
 def _end_of_words(text: str, name: Name, begin: int, end: int, sign: str) -> int:
@@ -339,20 +333,18 @@ def _end_of_words(text: str, name: Name, begin: int, end: int, sign: str) -> int
 
 def _is_argument(text: str, at: int, value: str, kind: str) -> bool:
     """Whether a value is a variable given to a call, `connect(password=given_bytes)`, or a type: `Option<String>`."""
-    end = at + len(value)
-    if text[end : end + 1] == "<" and value.isalnum() and (value[:1].isupper() or ">(" in text[end : end + 40]):
-        return text[end + 1 : end + 2].isalpha() and not text.startswith("<br", end)
-    is_name = kind == "password" and "_" in value and value.replace("_", "a").isalpha()
-    return is_name and text[end : end + 1] == ")"
+    rest = text[at + len(value) : at + len(value) + 40]
+    if compiled("<(?!br)[A-Za-z]").match(rest):
+        return value.isalnum() and (value[:1].isupper() or ">(" in rest)
+    return rest[:1] == ")" and kind == "password" and "_" in value and value.replace("_", "a").isalpha()
 
 
 def _quoted_end(text: str, name: Name, at: int, mark: str, sign: str, tight: bool) -> int:
     """The end of the quoted value that begins at `at`; 0 if it is no secret."""
     start, name_end, kind = name
-    head = _line_before(text, start).rsplit("\\n", 1)[-1]
+    head = _line_before(text, start).rsplit("\\n" if mark[0] == "\\" else "\n", 1)[-1]
     is_open = (head.count(mark) - (head.count("\\" + mark) if len(mark) == 1 else 0)) % 2
-    follows = text[at : at + 1] and text[at : at + 1] in ")],;+} "
-    if is_open and follows and mark not in text[name_end : at - len(mark)]:
+    if is_open and text[at : at + 1] in tuple(")],;+} ") and mark not in text[name_end : at - len(mark)]:
         return 0  # the quote ends a string that contains the name: `print("Password: ")`
     end = _closing_quote(text, at, mark, min(len(text), at + MAX_JUDGED))
     setters = r"(?i)(?:define|set\w*|put\w*|hset|add|append|header|values)\s*\([\"'\\ \t]*\Z"
@@ -381,10 +373,7 @@ def value_below(text: str, start: int, at: int, kind: str, *, is_block: bool = F
         return 0, 0
     is_odd = not value.isalnum() or value.lower() != value != value.upper() or len(value) > 15
     is_apart = 8 <= len(value) <= 64 and (is_odd if kind == "password" else kind != "pass" and is_made_up(value))
-    if indented and kind != "password":
-        fits = is_assigned(value, kind, ":")
-    else:
-        fits = (indented or is_apart) and is_described(value, kind)
+    fits = is_assigned(value, kind, ":") if indented else is_apart and is_described(value, kind)
     begin = text.index(value, at)
     return (begin, begin + len(value)) if fits else (0, 0)
 
@@ -462,10 +451,8 @@ def is_described(value: str, kind: str, *, quoted: bool = False, linked: bool = 
         is_token = sum(char in DIGITS for char in value) >= min_digits and letters
         is_mixed = cased and len(value) >= 16 and value.isalnum()
         fits = is_token and (quoted or linked or is_mixed or compiled(key).match(value) is not None)
-    elif quoted and sure:
-        return any(map(str.isalnum, value))
     elif quoted:
-        fits = len(value) >= 6 and (digits or signs or (linked and value.isalpha() and value.islower()))
+        fits = sure or (len(value) >= 6 and (digits or signs or (linked and value.isalpha() and value.islower())))
     elif sure or not linked:
         fits = digits and (letters if sure else len(value) >= 7 and (cased or signs))
     elif digits or signs:

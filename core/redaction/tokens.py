@@ -27,7 +27,7 @@ _PLACEHOLDERS = frozenset(
     " redacted masked removed changeme changeit change-me change_me replaceme replace-me placeholder hidden todo tbd"
     " example dummy fake sample n/a default prompt ask stdin env see the a an is are was in from x-oauth-basic hashed"
     " encrypted passwort kennwort password passwd passphrase pass pwd pw secret token key apikey api-key api_key my"
-    " your value here files same-origin use-credentials present absent guest options public private".split()
+    " your value here anonymous files same-origin use-credentials present absent guest options public private".split()
 )
 # Words of sentences that a password of several words does not have.
 _OF_SENTENCES = frozenset(
