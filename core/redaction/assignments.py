@@ -298,7 +298,8 @@ def _is_sentence(text: str, start: int, end: int, value: str, kind: str) -> bool
     """Whether a sentence says how to set a parameter: `add token=refresh`."""
     before = text[max(0, start - 24) : start].split(" ")[-2:]
     is_word = value.isalpha() and value.islower() and len(value) < 12 and text[start:end].islower()
-    return is_word and kind != "password" and before[1:] == [""] and before[0].strip(":").isalpha()
+    is_verb = before[1:] == [""] and before[0].strip(":").isalpha() and before[0] not in ("export", "set", "env")
+    return is_word and is_verb and kind != "password"
 
 
 def _end_of_words(text: str, name: Name, begin: int, end: int, sign: str) -> int:

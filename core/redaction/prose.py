@@ -6,15 +6,12 @@ A name of a secret is followed word by word, a dozen words at most, so that the 
 from __future__ import annotations
 
 from core import TYPE_CHECKING
-from core.redaction import MARK, Span, compiled, places_of
+from core.redaction import MARK, Span, compiled
 from core.redaction.assignments import LOOSE, Name, each_once, is_described, label, value_below
 from core.redaction.clues import ANNOUNCING, FOREIGN, LOGINS
 from core.redaction.tokens import DIGITS, SIGNS, is_made_up, is_placeholder
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from re import Match
-
     from core.redaction.clues import Clues
 
 MAX_REACH = 220  # characters after a name that are read
@@ -37,19 +34,13 @@ def find_in_prose(text: str, lower: str, names: list[Name], clues: Clues) -> lis
     spans = each_once(text, names, lambda name: _described_value(text, lower, name))
     if any(map(lower.__contains__, (" it to ", "it's ", "it’s ", "one is ", "one was "))):
         spans += _find_said_of_it(text, lower)
-    announcing = [*clues.signs.intersection(LOGINS), " pass ", " pw ", " password "]
-    places = [place for place, _ in places_of(lower, announcing)]
-    if clues.logins:
-        places += [match.start() for match in compiled(r"\S+").finditer(text) if match.group() in clues.logins]
-    return spans + _find_logins(text, lower, sorted(places)) if places else spans
+    announcing = (*clues.signs.intersection(LOGINS), " pass ", " pw ", " password ")
+    return spans + _find_logins(text, lower) if clues.logins or any(map(lower.__contains__, announcing)) else spans
 
 
 def _described_value(text: str, lower: str, name: Name) -> Span | None:
     """The value that a sentence gives to a name; None if there is none."""
     start, end, kind = name
-    is_option = text[start] == "-" or (text[end + 1 : end + 2] == "-" and text[end + 2 : end + 3] not in "- >")
-    if is_option or kind not in (*LOOSE, "secret", "token", "api-key", "private-key"):
-        return None
     end += text[end : end + 1] in tuple("是为は")  # "is", without spaces
     follows = text[end : end + 1] != "" and (text[end] in " \t'’,\"`*)(" or text[end - 1] in "是为は")
     at, stop = _value_after(text, lower, start, end, kind) if follows else NOTHING
@@ -78,8 +69,8 @@ def _find_said_of_it(text: str, lower: str) -> list[Span]:
     return spans
 
 
-def _find_logins(text: str, lower: str, places: list[int]) -> list[Span]:
-    """Each password next to a user's name: `bob:…`, `bob / …`, "as bob with …". `places`: what announces them.
+def _find_logins(text: str, lower: str) -> list[Span]:
+    """Each password next to a user's name: `bob:…`, `bob / …`, "as bob with …".
 
     Without a word that announces a login, in any language, the password must have both cases, a digit and a sign.
     """
@@ -87,7 +78,7 @@ def _find_logins(text: str, lower: str, places: list[int]) -> list[Span]:
         r"(?<![^\s\"'`({=|>*→])((?!(?:can|could|must|should|may|will|would|to|not)\b)[\w.@\\-]{1,64}+)[\"`]?"
         r"(?:(:|[ \t]{1,3}[/|:][ \t]{1,3})"
         r"|([,:]?[ \t]{1,3}(?:and |with |the ){0,3}(?:(?:pass|pw|passwd|password)[ \t]{1,3}|(?<=with )))|[/ ])"
-        r"[\"'`*(]{0,2}(?=([^\s\\:(<>{/]{5,40})(?:\s|\\|\Z))"
+        r"[\"'`*(]{0,2}(?=\S{0,40}[\d!#$%^&*+=@~?])(?=([^\s\\:(<>{/]{5,40})(?:\s|\\|\Z))"
     )
     announcement = (
         r"\b(?:creds|credentials|logins?|log(?:ged|ging)? in|sign in|basic auth|account|user(?:name|id)?|usr|ssh|ftp"
@@ -95,10 +86,10 @@ def _find_logins(text: str, lower: str, places: list[int]) -> list[Span]:
     )
     known_user = r"(?i).*(?:root|admin|user|svc|ops|oracle|postgres|backup|deploy)"
     spans: list[Span] = []
-    for match in _matches_near(text, pair, places):
+    for match in compiled(pair).finditer(text):
         value = match.group(4).rstrip(".,;}])*\"'`")
         digits, signs = not DIGITS.isdisjoint(value), not SIGNS.isdisjoint(value)
-        if len(value) < 6 or not (digits or signs) or not is_described(value, "password"):
+        if not (digits or signs) or not is_described(value, "password"):
             continue
         user, sign, with_name, _ = match.groups()
         strong = digits and signs and value.lower() != value != value.upper()
@@ -113,31 +104,19 @@ def _find_logins(text: str, lower: str, places: list[int]) -> list[Span]:
     return spans
 
 
-def _matches_near(text: str, pattern: str, places: list[int]) -> Iterator[Match[str]]:
-    """The matches of the pattern in the same lines as the places, and not far from them."""
-    done = 0
-    for place in places:
-        if place >= done - 80:
-            begin = max(0, place - 80, text.rfind("\n", max(0, place - 80), place) + 1)
-            line_end = text.find("\n", place + 1, place + MAX_REACH)
-            done = line_end if line_end > 0 else place + MAX_REACH
-            yield from compiled(pattern).finditer(text, begin, done)
-
-
 def _value_after(text: str, lower: str, start: int, end: int, kind: str) -> tuple[int, int]:
     """The value after the name at start..end; NOTHING if there is none."""
     linked = text.startswith(("'s ", "’s "), end)  # "the password's …"
     at = end + 3 * linked
     at += not linked and text[at] in "\"'`*)" and text[at + 1 : at + 2] in " ,\t"  # "the `password` is …"
-    at += kind in LOOSE and text[at : at + 1] == ","
+    at += text[at : at + 1] == ","
     rest = lower[at : end + MAX_REACH].split("\n", 1)[0].split("\\n", 1)[0].replace("\t", " ")
     words: list[tuple[int, str]] = []
     for word in rest.split(" ", 12):
         if word:
             words.append((at, word))
         at += len(word) + 1
-    # "options to pass to the linker": only these words link the verb "pass" to a value
-    if not words or (kind == "pass" and words[0][1] not in ("is", "was", "=", ":", "->", "→", "for")):
+    if not words:
         return NOTHING
     at, word = words[0]
     if _is_stated(text, lower, start):

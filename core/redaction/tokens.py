@@ -168,12 +168,10 @@ _PUBLIC = (
 
 def find_random(text: str) -> list[Span]:
     """The random tokens of a text. The path of a URL is left alone."""
-    shown = text
-    if "-----BEGIN" in text:  # certificates and public keys are public
-        labels = r"(?:CERTIFICATE(?: REQUEST)?|(?:RSA )?PUBLIC KEY|X509 CRL)"
-        shown = compiled(rf"-----BEGIN {labels}-----(?:(?!-----BEGIN)[\s\S])*?-----END").sub(
-            lambda match: " " * len(match.group()), text
-        )
+    public = (
+        r"-----BEGIN (?:CERTIFICATE(?: REQUEST)?|(?:RSA )?PUBLIC KEY|X509 CRL)-----(?:(?!-----BEGIN)[\s\S])*?-----END"
+    )
+    shown = compiled(public).sub(lambda match: " " * len(match.group()), text)
     mapped = shown.encode("ascii", "replace").translate(_TOKEN_BYTES).decode("ascii")
     spans: list[Span] = []
     at = 0
@@ -185,9 +183,7 @@ def find_random(text: str) -> list[Span]:
             continue
         tokens = _in_path(text, word, start) if "/" in word else [(start, at)] if is_random(word) else []
         if tokens and not _is_published(text, start, at):
-            for first, end in tokens:
-                if (first, end) == (start, at) or not _is_published(text, first, end):
-                    spans.append((first, end, "high-entropy"))
+            spans += [(first, end, "high-entropy") for first, end in tokens if not _is_published(text, first, end)]
     return spans
 
 
@@ -231,9 +227,8 @@ def _in_path(text: str, word: str, start: int) -> list[tuple[int, int]]:
     in_url = "://" in before and "?" not in before and "#" not in before
     if word.startswith("//") or in_url or all(len(part) == 20 for part in parts):  # a build id of Go has such parts
         return []
-    is_whole = word[0] not in "/-" and len(parts) <= 2 + len(word) // 16 and is_random(word)
-    has_folder = any(len(part) > 3 and part.isalpha() and part.islower() for part in parts)
-    if is_whole and not has_folder and not any(map(_is_public, parts)):
+    has_folder = word[0] in "/-" or any(len(part) > 3 and part.isalpha() and part.islower() for part in parts)
+    if is_random(word) and len(parts) <= 2 + len(word) // 16 and not has_folder and not any(map(_is_public, parts)):
         return [(start, start + len(word))]
     spans = []
     for part in parts:
@@ -263,7 +258,7 @@ def is_random(token: str) -> bool:
     A word-like run is three or more letters of one case, or a capital and what follows it. This misses some
     5 % of the random base62 tokens of 24 characters, 2 % of those of 32; in 33 MB of Python sources, five names pass.
     """
-    if len(token) < MIN_TOKEN or token.isalpha() or token.upper() == token or token.lower() == token:
+    if len(token) < MIN_TOKEN or token.upper() == token or token.lower() == token:
         return False
     if not token[2:].strip("0123456789abcdefABCDEF"):  # two letters and a hex number: `0x…`, an id such as Twilio's
         return False
