@@ -146,16 +146,14 @@ def each_once(text: str, names: Sequence[Name], value_of: Callable[[Name], Span 
         if start < done:
             continue
         surroundings = text[max(0, start - MAX_LINE) : start], text[start : end + MAX_AFTER], kind
-        if surroundings in known:
-            value = known[surroundings]
-            span = (start + value[0], start + value[1], value[2]) if value else None
-        else:
+        if surroundings not in known:
             span = value_of(name)
-            if span is None or span[1] < end + MAX_AFTER:
-                known[surroundings] = span and (span[0] - start, span[1] - start, span[2])
-        if span is not None:
-            spans.append(span)
-            done = span[1]
+            known[surroundings] = span and (span[0] - start, span[1] - start, span[2])
+        if value := known[surroundings]:
+            done = start + value[1]
+            spans.append((start + value[0], done, value[2]))
+            if done >= end + MAX_AFTER:  # the same beginning may have another end elsewhere
+                del known[surroundings]
     return spans
 
 
@@ -260,8 +258,7 @@ def _is_token(value: str, sign: str, *, quoted: bool, tight: bool, alone: bool) 
         return len(value) >= 16
     digits = not DIGITS.isdisjoint(value)
     if tight or quoted:
-        min_chars = 8 if quoted or not digits else 4
-        return len(value) >= min_chars or (tight and len(value) >= 4 and sign == "=")
+        return len(value) >= (4 if tight and (sign == "=" or (digits and not quoted)) else 8)
     if digits:
         return len(value) >= (8 if alone else 12)
     return alone and len(value) >= 16 and value.isascii() and not set("_-") & set(value)

@@ -46,8 +46,6 @@ _PROGRAMS = (
     ("pulumi", "--secret", rf"set[ \t]+(?:-\S+[ \t]+)*[^\s-]\S*[ \t]+(?:-\S+[ \t]+)*{_VALUE}"),
     ("vault ", "", r"(?:login|unseal)[ \t]+(?![A-Za-z]+(?:\s|$))([\w.+/-]{16,}=*)(?![^\s\"'`])"),
     ("rclone ", "", rf"obscure[ \t]+{_VALUE}"),
-    ("curl", "", r"(?:-b|--cookie)[ \t=]*[\"']?(?:[^\s;=]{1,60}=[^\s;]{0,200};[ \t]?){0,8}"
-     r"[\w.-]{0,40}?(?i:sess|sid|auth|token)\w{0,40}=([^\s;\"'`$\\]{6,4096})"),
     ("net use", "/u", rf"\S+[ \t]+(?![/\\*]){_VALUE}(?=[ \t]+/u(?:ser)?:)"),
     ("net user", "", rf"(?<=net user )[^\s/]\S*[ \t]+(?![/*]|[A-Z]?[a-z]+[.,;:!?]?(?:\s|\Z)){_VALUE}"),
     ("mc alias", "", rf"set(?:[ \t]+\S+){{3}}[ \t]+{_VALUE}"),
@@ -165,8 +163,8 @@ def find_printed(command: str, path: str, output: str) -> list[Span]:
     printing = [_prints_secret(step, command) and not any(map(selects_names, step["words"])) for step in steps]
     if not any(printing) and not _selects_secret(steps):
         return []
-    is_whole = any(printing) and (all(printing) or not {step["mark"] for step in steps[:-1]} - {"|"})
-    is_whole = is_whole and "--password-stdin" not in command  # which takes the secret, and prints none
+    is_pipeline = {step["mark"] for step in steps[:-1]} <= {"|"}
+    is_whole = any(printing) and is_pipeline and "--password-stdin" not in command  # which prints none
     return [
         (line.start() + start, line.start() + end, "secret")
         for line in compiled(r"[^\n]+").finditer(output)

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 MAX_REACH = 220  # characters after a name that are read
 NOTHING = (0, 0)
-_QUOTES = {'"': '"', "'": "'", "`": "`", "“": "”", "‘": "’", "„": "“", "«": "»"}
 _WORDS = {topic: frozenset(listed.split()) for topic, listed in {
     # After these the value follows, perhaps after another of them.
     "links": "is was are be being been has had will should to from now still just simply currently again also always"
@@ -175,21 +174,14 @@ def _is_stated(text: str, lower: str, start: int) -> bool:
 
 def _value_at(text: str, at: int, kind: str, *, linked: bool = True, sure: bool = False) -> tuple[int, int]:
     """The value at `at` without its quotes, if it looks like a secret (see `is_described`); otherwise NOTHING."""
-    at += len(text[at : at + 4]) - len(text[at : at + 4].lstrip("*("))
-    slashes = len(text[at : at + 3]) - len(text[at : at + 3].lstrip("\\"))
-    mark = text[at + slashes : at + slashes + 1]
-    if mark and mark in _QUOTES:
-        begin = at + slashes + 1
-        stop = text.find(text[at : at + slashes] + _QUOTES[mark], begin, begin + 160)
-        value = text[begin:stop] if stop > 0 else ""
-        fits = value and "\n" not in value and is_described(value, kind, quoted=True, linked=linked, sure=sure)
-        return (begin, stop) if fits else NOTHING
-    value = text[at : at + 160].split(None, 1)[0] if text[at : at + 160].strip() else ""
-    for end in ('"', "<", "`", "\\", "&quot", "&#", "&lt"):
-        value = value.partition(end)[0]
-    value = value.rstrip(".,;:)*?>").rstrip("'")
-    if value and is_described(value, kind, linked=linked, sure=sure):
-        return at, at + len(value)
+    given = (
+        r"[*(]{0,4}(?:(\\{0,3}[\"'`])([^\n]{1,160}?)\1|[“‘„«]([^\n]{1,160}?)[”’“»]"
+        r"|\s*([^\s\"'`“‘„«<\\][^\s\"<`\\]*?)(?='*[.,;:)*?>]*(?:[\s\"<`\\]|&(?:quot|lt|#)|\Z)))"
+    )
+    match = compiled(given).match(text, at, at + 170)
+    group = match.lastindex or 0 if match else 0
+    if match and is_described(match[group], kind, quoted=group < 4, linked=linked, sure=sure):
+        return match.span(group)
     return NOTHING
 
 

@@ -38,8 +38,7 @@ def find_structured(text: str, lower: str, names: list[Name]) -> list[Span]:
     in_fields = [name for name in names if _is_in_field(lower, name)]
     spans = each_once(text, in_fields, lambda name: _value_of_field(text, name))
     spans += [*_in_columns(text, names), *_in_calls(text)]
-    if names and "values" in lower:
-        spans += _in_inserts(text)
+    spans += _in_inserts(text) if "values" in lower else ()
     if "Secret" in text:
         spans += _in_json_manifests(text) + _in_yaml_manifests(text)
     return spans
@@ -118,9 +117,8 @@ def _in_columns(text: str, names: list[Name]) -> list[Span]:
         header = compiled(line).match(text, begin) if is_cell and start >= done else None
         delimiter = next((sign for sign in "|\t;," if sign in header[1]), "") if header else ""
         cells = [cell.strip(_CELL_MARGIN) for cell in header[1].split(delimiter)] if header and delimiter else []
-        kinds = [family(cell) for cell in cells]
-        is_row = any(kinds) and (any(cells[1:]) or delimiter == "|")  # and no line of a list: `"bandpass",`
-        if header and is_row and all(len(cell) <= 40 and len(cell.split()) < 4 for cell in cells):
+        kinds = [family(cell) for cell in cells if len(cell.split()) < 4]
+        if header and any(kinds) and len(kinds) == len(cells) and any(cells[1:]):  # no line of a list: `"bandpass",`
             done = _add_rows(text, header.end(), delimiter, kinds, spans)
     return spans
 

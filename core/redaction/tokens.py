@@ -110,7 +110,7 @@ def find_formed(text: str, clues: Clues) -> list[Span]:
     for kind, anchors, pattern in _SHAPES:
         if not clues.signs.isdisjoint(anchors.split("|")):
             spans += find_matches(text, kind, pattern)
-    is_header = "cookie" in clues.signs or ("auth" in clues.signs and "authorization" in text.lower())
+    is_header = not clues.signs.isdisjoint(("cookie", "curl", "auth"))
     return spans + _find_pairs(text) if is_header else spans
 
 
@@ -137,7 +137,8 @@ def _find_pairs(text: str) -> list[Span]:
     """The values in a header's pairs that are random or named after a session, a login, a token or a signature."""
     secrets = ("sess", "sid", "auth", "token", "jwt", "csrf", "xsrf", "login", "remember", "response", "signature")
     header = (
-        r"(?i)(?:c(?<=\bc)ookie[\"'\\]{0,3}[:=,]|a(?<=\ba)uthorization[\"'\\]{0,3}[:=][ \t\"']{0,4}[a-z0-9-]+ )[^\n]*"
+        r"(?i)(?:c(?<=\bc)(?:ookie[\"'\\]{0,3}[:=, ]|url [^\n]{0,400}?-b )"
+        r"|a(?<=\ba)uthorization[\"'\\]{0,3}[:=][ \t\"']{0,4}[a-z0-9-]+ )[^\n]*"
     )
     pair = compiled(r"(?<![^\s;:\"',])([A-Za-z0-9_.$-]{1,64})=\"?([^\s;,\"']{1,4096})")
     spans: list[Span] = []
