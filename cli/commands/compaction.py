@@ -121,7 +121,7 @@ def hook(
     ] = None,
     event: Annotated[str | None, Argument(metavar="EVENT", help="The event, if stdin does not name it")] = None,
 ) -> None:
-    """Answer an event on stdin; agents call this."""
+    """Answer an event on stdin; agents call this. To test it, run `joelclaw doctor`."""
 
 
 # compaction
