@@ -143,7 +143,7 @@ class Session:
         """Run the queued writes, each once, and store the events that found the spool full."""
         writes, self._writes = self._writes, []
         for step, write in writes:
-            self.store.write(step, write, None)
+            self.store.write(step, write, None, after_fault=True)
         events, self._events = self._events, []
         if events:
             log.store_spooled(events, self.store.db)
@@ -324,7 +324,7 @@ class SessionStore:
     """The store, opened when it is first needed.
 
     After a fault in any step, later steps skip it, so that a hook ends in time even if the store is damaged, full or
-    locked. Only events and queued writes try again, after the answer.
+    locked. Only events and queued writes are still tried, after the answer.
     """
 
     def __init__(self) -> None:
@@ -360,13 +360,14 @@ class SessionStore:
         return otherwise
 
     def write(
-        self, step: str, work: Callable[[apsw.Connection], Result], otherwise: Result, *, durable: bool = False
-    ) -> Result:
-        """What `work` returns; `otherwise` if it fails or after a fault. It creates the store if need be.
+        self, step: str, work: Callable[[apsw.Connection], Result], otherwise: Result, *, durable: bool = False,
+        after_fault: bool = False,
+    ) -> Result:  # fmt: skip
+        """What `work` returns; `otherwise` if it fails or, unless `after_fault`, after a fault.
 
-        `durable`: what is written survives a power failure, too.
+        It creates the store if need be. `durable`: what is written survives a power failure, too.
         """
-        if self.faults:
+        if self.faults and not after_fault:
             return otherwise
         with fault_boundary(self, step):
             from core.store import sqlite

@@ -16,7 +16,7 @@ from lived_session import Lived
 from clients import entries
 from core import words
 from core.config import Config
-from session.reactions import injection
+from session.reactions import Reaction, daily_log, injection
 from session.session import Session
 from session.state import TERMS_KEPT, SessionState
 
@@ -244,6 +244,19 @@ def test_a_memory_given_at_the_start_and_ignored_sinks(run: Run, lived: Lived) -
     assert stored(run, "start").get("retrieval_priority", 0) == 0
     turn(lived, "Now by day", "They are sorted by day.")
     assert stored(run, "start")["retrieval_priority"] == -0.05
+
+
+def test_a_verdict_outlives_the_fault_of_another_reaction(
+    run: Run, lived: Lived, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> Reaction:
+        raise RuntimeError("the disk is on fire")
+
+    monkeypatch.setattr(daily_log, "react", broken)
+    lived.prompt("Webhooks come twice, have a look")
+    lived.written("assistant", [{"type": "text", "text": USES_IT}])
+    lived.hook("PreCompact", trigger="auto", custom_instructions=None)
+    assert stored(run, "start")["retrieval_priority"] == 0.1
 
 
 def test_a_recall_after_an_injection_is_the_last_use(run: Run) -> None:
