@@ -199,7 +199,7 @@ def _result(document: Document, *, changed: bool) -> dict[str, Any]:
     return {**_row(document), **about, **hint}
 
 
-def edit(db: apsw.Connection, identifier: str, text: str, *, now: int, vectors: bool) -> dict[str, Any]:
+def edit(db: apsw.Connection, identifier: str, text: str, *, now: int) -> dict[str, Any]:
     """Give a memory a new text, redacted and judged like any other; the old text stays in its history.
 
     Raises Failure MEMORY_NOT_ALLOWED if it would hide the memory.
@@ -219,7 +219,7 @@ def edit(db: apsw.Connection, identifier: str, text: str, *, now: int, vectors: 
                 document["path"] = fresh["path"]
             if _has_new_category(older, fresh):
                 write.copy_fields(document, fresh, write.CATEGORY_FIELDS)
-            write.store(db, document, vectors=vectors)
+            write.store(db, document)
     about = {"before": older["text"], "reason": document["write_reason"], "redacted": list(dict.fromkeys(redacted))}
     return {**_result(document, changed=changed), **about}
 
@@ -269,7 +269,7 @@ def tag(
     }
 
 
-def supersede(db: apsw.Connection, identifier: str, text: str, *, now: int, vectors: bool) -> dict[str, Any]:
+def supersede(db: apsw.Connection, identifier: str, text: str, *, now: int) -> dict[str, Any]:
     """Replace a memory that no longer holds. The new memory gets its tags, project and session.
 
     Raises Failure MEMORY_NOT_ALLOWED if recall would not return the new text, MEMORY_DUPLICATE if it is the same.
@@ -289,7 +289,7 @@ def supersede(db: apsw.Connection, identifier: str, text: str, *, now: int, vect
             fresh["path"] = ""
         if not _has_new_category(older, fresh):
             write.copy_fields(fresh, older, write.CATEGORY_FIELDS)
-        newer, is_merged = write.place(db, fresh, now=now, vectors=vectors)
+        newer, is_merged = write.place(db, fresh, now=now)
         documents.link(db, older, newer, now)
     return {
         **_result({**newer, "supersedes": older["id"]}, changed=True),
@@ -299,7 +299,7 @@ def supersede(db: apsw.Connection, identifier: str, text: str, *, now: int, vect
     }
 
 
-def undo_supersede(db: apsw.Connection, identifier: str, *, now: int, vectors: bool) -> dict[str, Any]:
+def undo_supersede(db: apsw.Connection, identifier: str, *, now: int) -> dict[str, Any]:
     """Recall a superseded memory again, and forget its replacement unless that was edited or merged since."""
     taken_out = []
     with sqlite.transaction(db):
@@ -310,14 +310,12 @@ def undo_supersede(db: apsw.Connection, identifier: str, *, now: int, vectors: b
         newer = documents.by_id(db, older["superseded_by"])
         documents.unlink(db, older, now)
         if newer is not None and newer["supersedes"] == older["id"] and not (newer["merged_count"] or newer["history"]):
-            documents.forget(db, newer["rowid"], now, signatures=vectors and documents.has_signatures(db))
+            documents.forget(db, newer["rowid"], now)
             taken_out.append(newer["id"])
     return {**_result({**older, "superseded_by": ""}, changed=True), "undo": True, "takenOut": taken_out}
 
 
-def forget(
-    db: apsw.Connection, identifiers: Sequence[str], *, now: int, vectors: bool, undo: bool = False
-) -> dict[str, Any]:
+def forget(db: apsw.Connection, identifiers: Sequence[str], *, now: int, undo: bool = False) -> dict[str, Any]:
     """Hide memories and tool calls from every search, or bring them back; all or none.
 
     Raises Failure MEMORY_NOT_FOUND; with `undo` also MEMORY_PURGED.
@@ -332,7 +330,7 @@ def forget(
                 kinds.bring_back(db, session, number)
             elif name in changed:
                 kinds.hide_call(db, session, number, now=now)
-        changed += _hide(db, memories, now=now, vectors=vectors, undo=undo)
+        changed += _hide(db, memories, now=now, undo=undo)
     names = [*(name for name, *_ in found), *(memory["id"] for memory in memories)]
     return {
         "ids": names, "restored" if undo else "forgotten": changed,
@@ -341,22 +339,21 @@ def forget(
     }  # fmt: skip
 
 
-def _hide(db: apsw.Connection, memories: Sequence[Document], *, now: int, vectors: bool, undo: bool) -> list[str]:
+def _hide(db: apsw.Connection, memories: Sequence[Document], *, now: int, undo: bool) -> list[str]:
     """Hide memories, or bring them back; returns the ids of those that changed. Raises Failure MEMORY_PURGED."""
-    signatures = vectors and documents.has_signatures(db)
     changed = [memory for memory in memories if (memory["forgotten_at"] is not None) == undo]
     for memory in changed:
         if undo:
             refuse_purged(memory)
-            write.store(db, {**memory, "forgotten_at": None, "updated_at": now}, vectors=vectors)
+            write.store(db, {**memory, "forgotten_at": None, "updated_at": now})
         else:
-            documents.forget(db, memory["rowid"], now, signatures=signatures)
+            documents.forget(db, memory["rowid"], now)
     for session in {memory["session_id"] for memory in changed}:
         documents.renew_segments(db, session)
     return [memory["id"] for memory in changed]
 
 
-def forget_session(db: apsw.Connection, session: str, *, now: int, vectors: bool) -> dict[str, Any]:
+def forget_session(db: apsw.Connection, session: str, *, now: int) -> dict[str, Any]:
     """Hide all that is stored of a session and its subagents: memories, calls, summaries, plans and hooks."""
     names: list[str] = []
     call_count = 0
@@ -366,7 +363,7 @@ def forget_session(db: apsw.Connection, session: str, *, now: int, vectors: bool
             known = sessions.by_id(db, member)
             call_count += known["calls"] if known else 0
             memories = [documents.by_id(db, name) for _, name in documents.of_session(db, member)]
-            hidden = _hide(db, [*filter(None, memories)], now=now, vectors=vectors, undo=False)
+            hidden = _hide(db, [*filter(None, memories)], now=now, undo=False)
             kinds.hide_session(db, member, hidden, now=now)
             names += hidden
     return {
@@ -375,7 +372,7 @@ def forget_session(db: apsw.Connection, session: str, *, now: int, vectors: bool
     }  # fmt: skip
 
 
-def undo_forget_session(db: apsw.Connection, session: str, *, now: int, vectors: bool) -> dict[str, Any]:
+def undo_forget_session(db: apsw.Connection, session: str, *, now: int) -> dict[str, Any]:
     """Undo `forget_session`. Raises Failure MEMORY_PURGED if nothing of the session was kept."""
     names: list[str] = []
     with sqlite.transaction(db):
@@ -386,7 +383,7 @@ def undo_forget_session(db: apsw.Connection, session: str, *, now: int, vectors:
                 raise Failure("MEMORY_PURGED", f"session {session} was deleted for good", fix)
             found = [memory for name in kept or () if (memory := documents.by_id(db, name))]
             found = [memory for memory in found if not documents.is_purged(memory)]
-            names += _hide(db, found, now=now, vectors=vectors, undo=True)
+            names += _hide(db, found, now=now, undo=True)
         known = sessions.by_id(db, session)
     return {"session": session, "ids": names, "restored": names, "toolCalls": known["calls"] if known else 0}
 
@@ -399,14 +396,14 @@ def with_subagents(db: apsw.Connection, session: str, *, forgotten: bool) -> lis
     return names
 
 
-def admit_again(db: apsw.Connection, session: str, source: str, *, now: int, vectors: bool) -> None:
+def admit_again(db: apsw.Connection, session: str, source: str, *, now: int) -> None:
     """Bring back a forgotten session, and let its transcript `source` restore what a purge removed."""
     with sqlite.transaction(db):
         kinds.bring_back(db, session)
         for number in kinds.hidden_calls(db, session):
             kinds.bring_back(db, session, number)
         found = [documents.by_id(db, name) for _, name in documents.of_session(db, session, forgotten=True)]
-        _hide(db, [*filter(None, found)], now=now, vectors=vectors, undo=True)
+        _hide(db, [*filter(None, found)], now=now, undo=True)
         kinds.admit_again(db, session, source)
 
 

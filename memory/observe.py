@@ -62,7 +62,6 @@ class Observer:
     model: Model
     config: Config
     report: dict[str, Any]
-    vectors: bool
 
     def run(self, begin: Callable[[int, int], None]) -> None:
         """Observe the turns since the last run, oldest first, until the budget is used."""
@@ -138,7 +137,7 @@ class Observer:
                 draft = write.Draft(item.text, source="observe", session=self.session, project=project)
                 document = write.compose(draft, [], now=now)
                 document["observation_type"] = item.type
-                _, is_merged = write.place(self.db, document, now=now, vectors=self.vectors)
+                _, is_merged = write.place(self.db, document, now=now)
                 counts["merged" if is_merged else "added"] += 1
             sessions.save_observed_position(self.db, self.session, episodes[-1]["rowid"], now)
 

@@ -94,10 +94,9 @@ class _Import:
             db = sqlite.open_in_memory(sqlite.open_reading())
         else:
             db = sqlite.open_writing(busy_ms=config.get_int("store.busy_ms"), durable=True)
-        vectors = sqlite.load_vectors(db)
         while batch:
             with sqlite.transaction(db):
-                outcomes = [self._put(db, incoming, vectors) for incoming in batch]
+                outcomes = [self._put(db, incoming) for incoming in batch]
             for incoming, (outcome, document) in zip(batch, outcomes, strict=True):
                 self.report["staleAge"] += outcome == "added" and self._is_stale(document)
                 self._note(outcome, "first", {
@@ -177,7 +176,7 @@ class _Import:
             self.report["redacted"].update(kinds)
             yield Incoming(document, item.line)
 
-    def _put(self, db: apsw.Connection, incoming: Incoming, vectors: bool) -> tuple[str, Document]:
+    def _put(self, db: apsw.Connection, incoming: Incoming) -> tuple[str, Document]:
         """Store a memory; returns the count that it belongs to, and the memory as stored.
 
         It is recognised by its id. Only fields that its line names change; a new text is judged again. A bullet
@@ -186,8 +185,8 @@ class _Import:
         fresh = incoming.document
         stored = documents.by_id(db, fresh["id"])
         if stored is None:
-            same = write.near_duplicate(db, fresh, vectors=vectors) if self.report["form"] == MARKDOWN else None
-            return ("merged", same) if same else ("added", write.store(db, fresh, vectors=vectors))
+            same = write.near_duplicate(db, fresh) if self.report["form"] == MARKDOWN else None
+            return ("merged", same) if same else ("added", write.store(db, fresh))
         if stored["forgotten_at"] is not None:
             return "forgotten", stored
         changed = [name for name in incoming.given if stored[name] != fresh[name]]  # type: ignore[literal-required]
@@ -197,7 +196,7 @@ class _Import:
             changed += [*write.VERDICT_FIELDS, *write.CATEGORY_FIELDS, "fingerprint"]
         updated: Document = {**stored, "updated_at": self.now}
         write.copy_fields(updated, fresh, changed)
-        return "updated", write.store(db, updated, vectors=vectors)
+        return "updated", write.store(db, updated)
 
 
 def _excerpt(text: str) -> str:

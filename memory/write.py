@@ -54,15 +54,15 @@ class Draft:
         self.__dict__.update(fields)
 
 
-def write(db: apsw.Connection, draft: Draft, *, now: int, vectors: bool) -> dict[str, Any]:
+def write(db: apsw.Connection, draft: Draft, *, now: int) -> dict[str, Any]:
     """Store an observation, or merge it into a near duplicate; returns the result of `memory write`.
 
-    `now` in ms, `vectors`: whether sqlite-vec is loaded. Raises Failure EMPTY_TEXT, TEXT_TOO_LONG, or of the store.
+    `now` in ms. Raises Failure EMPTY_TEXT, TEXT_TOO_LONG, or of the store.
     """
     redacted: list[str] = []
     document = compose(draft, redacted, now=now)
     with sqlite.transaction(db):
-        document, is_merged = place(db, document, now=now, vectors=vectors)
+        document, is_merged = place(db, document, now=now)
     guessed = document["category_id"].removeprefix("jc:")
     result: dict[str, Any] = {
         "observation": document["text"], "source": document["source"], "tags": document["tags"], "id": document["id"],
@@ -99,21 +99,19 @@ def compose(draft: Draft, redacted: list[str], *, now: int) -> Document:
     return document
 
 
-def place(db: apsw.Connection, document: Document, *, now: int, vectors: bool) -> tuple[Document, bool]:
+def place(db: apsw.Connection, document: Document, *, now: int) -> tuple[Document, bool]:
     """Store an observation in the caller's transaction; returns it as stored, and whether it was merged."""
-    older = near_duplicate(db, document, vectors=vectors)
-    return store(db, merged(older, document, now) if older else document, vectors=vectors), older is not None
+    older = near_duplicate(db, document)
+    return store(db, merged(older, document, now) if older else document), older is not None
 
 
-def store(db: apsw.Connection, document: Document, *, vectors: bool) -> Document:
+def store(db: apsw.Connection, document: Document) -> Document:
     """Insert a document, or replace it if it has a row number, in the caller's transaction; returns it as stored."""
-    if vectors:
-        documents.ensure_signatures(db)
     vector = document_vector(document["text"], document["context"], document["title"])
     if document["rowid"]:
-        documents.replace(db, document, vector, signatures=vectors)
+        documents.replace(db, document, vector)
     else:
-        document["rowid"] = documents.insert(db, document, vector, signatures=vectors)
+        document["rowid"] = documents.insert(db, document, vector)
     return document
 
 
@@ -227,7 +225,7 @@ def is_global(document: Document) -> bool:
     return not document["project"] and not document["session_id"]
 
 
-def write_task(db: apsw.Connection, draft: Draft, *, now: int, vectors: bool) -> str:
+def write_task(db: apsw.Connection, draft: Draft, *, now: int) -> str:
     """Write a session's current task into its task memory, keeping its earlier tasks; returns the memory's id.
 
     A session has a single task memory. Its id follows from the session's, so that a process that was killed finds it
@@ -246,14 +244,14 @@ def write_task(db: apsw.Connection, draft: Draft, *, now: int, vectors: bool) ->
         document = compose(draft, [], now=now)
         if older is None:
             document["id"] = identifier
-            return place(db, document, now=now, vectors=vectors)[0]["id"]
+            return place(db, document, now=now)[0]["id"]
         if document["text"] != older["text"]:
             document = replacing(older, document, now)
             document["tags"] = list(dict.fromkeys([*older["tags"], *document["tags"]]))  # the user may have pinned it
             document["supersedes"] = older["supersedes"]
             document["project"] = document["project"] or older["project"]
             document["merged_count"] = older["merged_count"] + 1
-            store(db, document, vectors=vectors)
+            store(db, document)
         return identifier
 
 
@@ -279,14 +277,14 @@ def _task_messages(task: str) -> list[str]:
 # Near duplicates
 
 
-def near_duplicate(db: apsw.Connection, document: Document, *, vectors: bool) -> Document | None:
+def near_duplicate(db: apsw.Connection, document: Document) -> Document | None:
     """The stored memory that says the same, or None: by fingerprint, else the nearest by vector (or by words)."""
     collection, project = document["collection"], document["project"]
     exact = documents.by_fingerprint(db, document["fingerprint"], collection)
     if exact is not None and _may_merge(exact, project, is_equal=True):
         return exact
     filters: Filters = {"collections": [collection]}
-    source = LocalCandidates(db, vectors=vectors)
+    source = LocalCandidates(db)
     tokens, vector = Tokens(document["text"]), document_vector(document["text"], document["context"])
     # The words search takes four times as long as the vector search, and finds no further near duplicates.
     terms = [] if vector and source.semantic else words.query_terms(document["text"][:20_000])

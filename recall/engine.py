@@ -38,19 +38,18 @@ CANDIDATES = 50  # that are searched by words and checked for a name, at least; 
 
 
 def recall(
-    db: apsw.Connection | None, query: Query, *, now: int, vectors: bool, config: Config,
-    patience_ms: float | None = None,
-) -> dict[str, Any]:  # fmt: skip
+    db: apsw.Connection | None, query: Query, *, now: int, config: Config, patience_ms: float | None = None
+) -> dict[str, Any]:
     """The memories that answer a query, best first.
 
     Asks the cluster if `store.backend` says so, for `patience_ms` at most, and falls back to the local file if that
-    fails (`fallback` says why). `db` is None if there is no store yet; `vectors`: whether sqlite-vec is loaded.
+    fails (`fallback` says why). `db` is None if there is no store yet.
     Raises apsw.Error if the store cannot be read (see `core.store.sqlite.as_failure`).
     """
     if db is None:
-        db, vectors = sqlite.open_in_memory(), False
+        db = sqlite.open_in_memory()
     # a hook has no time to read texts
-    local = LocalCandidates(db, vectors=vectors, compounds=patience_ms is None)
+    local = LocalCandidates(db, by_meaning=query.by_meaning, compounds=patience_ms is None)
     if config.get_str("store.backend") == "sqlite":
         return _Recall(local, db, query, now, config).result()
     from core.store.cluster import ClusterSource
@@ -80,7 +79,7 @@ class _Recall:
         self.period = self._period_asked_for()
         if self.period:
             self.text = ""
-            self.source = LocalCandidates(db, vectors=False)
+            self.source = LocalCandidates(db, by_meaning=False)
         self.budget = query.profile()
         self.is_lean = self.budget["applied"] == "lean"
         self.expanded, self.rewrite = expand(self.text, enabled=self.budget["rewriteEnabled"])
@@ -200,7 +199,7 @@ class _Recall:
         period = period_named(words_of_time(self.text), self.now, exactly=True)
         if period is None or self.calls or self.query.between:
             return []
-        self.source, self.passages_per_hit = LocalCandidates(self.db, vectors=False), 1
+        self.source, self.passages_per_hit = LocalCandidates(self.db, by_meaning=False), 1
         return self._matches(self.ranking.newest(self.source, {**self.filters, "between": (period[0], period[1] - 1)}))
 
     def _search(

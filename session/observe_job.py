@@ -110,8 +110,8 @@ def _observe(config: Config, model: Model, session: str, trigger: str, agent: st
         log.store_spooled([event])
 
     try:
-        db, has_vectors, archived = _archive(config, session, trigger, agent, transcript)
-        observer = Observer(db, session, model, config, report, vectors=has_vectors)
+        db, archived = _archive(config, session, trigger, agent, transcript)
+        observer = Observer(db, session, model, config, report)
         observer.run(lambda turns, tokens: record("started", {"turns": turns, "tokens": tokens}))
     except BaseException as error:
         record(
@@ -130,15 +130,14 @@ def _observe(config: Config, model: Model, session: str, trigger: str, agent: st
 
 def _archive(
     config: Config, session: str, trigger: str, agent: str, transcript: str
-) -> tuple[apsw.Connection, bool, dict[str, Any]]:
-    """The open store, whether it has vectors, and the result of archiving the transcript."""
+) -> tuple[apsw.Connection, dict[str, Any]]:
+    """The open store, and the result of archiving the transcript."""
     from core.store import sessions, sqlite
     from memory import curate
     from memory.archive import ingest, transcript_files
 
     busy_ms, is_command = config.get_int("store.busy_ms"), trigger == "command"
     db = sqlite.open_writing(busy_ms=busy_ms, durable=False)
-    has_vectors = sqlite.load_vectors(db)
     archived = transcript_files.Archived().result
     if transcript:
         archiver = transcript_files.Archiver(db, stored_id if is_command else lambda _: session, agent)
@@ -151,7 +150,7 @@ def _archive(
         about = f"no turns of a session {session[:80]!r} are archived"
         fix = "name its transcript, or archive it with joelclaw memory archive"
         raise Failure("SESSION_NOT_FOUND", about, fix)
-    return db, has_vectors, archived
+    return db, archived
 
 
 def _start_job() -> None:

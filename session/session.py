@@ -210,8 +210,7 @@ class Session:
                 isolated=not everywhere, collections=() if with_episodes else ("observations", "knowledge"),
                 by_meaning=by_meaning,
             )  # fmt: skip
-            has_vectors = by_meaning and store.has_vectors
-            result = engine.recall(db, asked, now=self.now, vectors=has_vectors, config=config, patience_ms=500)
+            result = engine.recall(db, asked, now=self.now, config=config, patience_ms=500)
             hits: list[Hit] = result["hits"]
             # Without a project, the task of another session may quote anything.
             hits = [hit for hit in hits if not hit["isAbandoned"]]
@@ -329,7 +328,6 @@ class SessionStore:
 
     def __init__(self) -> None:
         self.db: apsw.Connection | None = None
-        self._has_vectors: bool | None = None
         self.faults: list[Fault] = []
         self.steps: list[fault_boundary] = []
         """The steps that began so far."""
@@ -340,15 +338,6 @@ class SessionStore:
 
         self.db = self.db or sqlite.open_reading()
         return self.db
-
-    @property
-    def has_vectors(self) -> bool:
-        """Whether sqlite-vec is loaded into the open store: when this is first asked."""
-        if self._has_vectors is None and self.db is not None:
-            from core.store import sqlite
-
-            self._has_vectors = sqlite.load_vectors(self.db)
-        return bool(self._has_vectors)
 
     def read(self, step: str, work: Callable[[apsw.Connection], Result], otherwise: Result) -> Result:
         """What `work` returns; `otherwise` if it fails, if there is no store yet, or after a fault."""

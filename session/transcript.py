@@ -86,7 +86,7 @@ def _ingest(
     kind, items, path = event["kind"], event["items"], event["transcript"]
     cwd = event["cwd"] or session.state.cwd
     agent = session.agent or "generic"  # of a script
-    origin = Origin(agent, session.id, cwd, now=session.now, vectors=session.store.has_vectors)
+    origin = Origin(agent, session.id, cwd, now=session.now)
     if session.is_excluded(cwd):
         ingest.pass_over(db, path, items, origin)
         return (), 0
@@ -104,7 +104,7 @@ def _ingest(
         return items, 0
     for side in clients.by_name(session.agent).side_transcripts(path) if kind in ("turn", "end") else ():
         name = os.path.splitext(os.path.basename(side))[0]
-        of_side = Origin(agent, name, cwd, now=session.now, vectors=origin.vectors)
+        of_side = Origin(agent, name, cwd, now=session.now)
         ingest.ingest_file(db, side, of_side, deadline=until, is_short=is_short)
     return ingested.entries, ingested.bytes
 

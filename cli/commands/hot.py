@@ -52,7 +52,7 @@ def memory_write(**options: Any) -> Answer:
         project="" if options["for_all"] else project,
         written_in=project or projects.name_of(files.current_folder()),
     )
-    result = write(db, draft, now=clock.now_ms(), vectors=sqlite.load_vectors(db))
+    result = write(db, draft, now=clock.now_ms())
     if result["verdict"] == "discard":
         result["hint"] = gate.NOT_REMEMBERED
     forget = step(f"joelclaw memory forget {result['id']}", "remove it from memory")

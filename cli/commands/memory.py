@@ -256,7 +256,7 @@ def open_writing(identifier: str = "") -> tuple[apsw.Connection, dict[str, Any]]
     if identifier:
         curate.find(sqlite.open_or_empty(), identifier)
     db = sqlite.open_writing(busy_ms=config.load().get_int("store.busy_ms"), durable=True)
-    return db, {"now": clock.now_ms(), "vectors": sqlite.load_vectors(db)}
+    return db, {"now": clock.now_ms()}
 
 
 def _show_step(id: str) -> Any:

@@ -145,7 +145,6 @@ def _admit_again(found: Sequence[Any], agent: str) -> int:
     """Bring back the forgotten sessions that these transcripts belong to; returns how many they are."""
     back = 0
     db = sqlite.open_writing(busy_ms=config.load().get_int("store.busy_ms"), durable=True)
-    vectors = sqlite.load_vectors(db)
     for file in found:
         try:
             session = stored_id(transcript_files.look_at(file.path, agent)[1])
@@ -155,7 +154,7 @@ def _admit_again(found: Sequence[Any], agent: str) -> int:
         with state_lock(session):
             back += sessions.is_forgotten(db, session)
             bring_back_state(session)
-            curate.admit_again(db, session, source, now=clock.now_ms(), vectors=vectors)
+            curate.admit_again(db, session, source, now=clock.now_ms())
     return back
 
 

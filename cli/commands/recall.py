@@ -184,12 +184,11 @@ def search(
     if facet:
         require_known("--facet", facet, _FIELDS)
     names, conditions = _collections(collection), _conditions(filter)
-    vectors = sqlite.load_vectors(db)
     total, hits, counts = 0, [], Counter[str]()
     for name in names:
         most = 100 if conditions else limit
         asked = RecallQuery(text, limit=most, budget="balanced", collections=(_COLLECTIONS[name],))
-        found = engine.recall(db, asked, now=clock.now_ms(), vectors=vectors, config=settings)
+        found = engine.recall(db, asked, now=clock.now_ms(), config=settings)
         matching = [hit for hit in found["hits"] if all(_matches(hit, *condition) for condition in conditions)]
         total += len(matching) if conditions else found["found"]
         for hit in matching[:limit]:

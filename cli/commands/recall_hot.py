@@ -136,7 +136,6 @@ class RecordedRecall:
     def __init__(self, config: Config) -> None:
         self._config = config
         self.db = sqlite.open_reading()
-        self._vectors = self.db is not None and sqlite.load_vectors(self.db)
         self._events: list[Event] = []
         self.recalled: list[str] = []
         """The ids of all hits."""
@@ -156,7 +155,7 @@ class RecordedRecall:
         about: dict[str, Any] = {"query": log.query_excerpt(query.text), "budget": query.budget, "limit": query.limit}
         self._add("started", about, level="debug")
         try:
-            result = engine.recall(self.db, query, now=clock.now_ms(), vectors=self._vectors, config=self._config)
+            result = engine.recall(self.db, query, now=clock.now_ms(), config=self._config)
         except sqlite.StoreError as error:
             failure = sqlite.as_failure(error)
             about = {**about, "code": failure.code}

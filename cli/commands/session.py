@@ -211,7 +211,7 @@ def search(
     db = sqlite.open_or_empty()
     kinds = ("episodes", "calls") if without_notes else ("observations", "episodes", "calls")
     asked = Query(text, limit=min(100, limit * 6), budget="balanced", collections=kinds, by_name=True)
-    recalled = engine.recall(db, asked, now=clock.now_ms(), vectors=sqlite.load_vectors(db), config=config.load())
+    recalled = engine.recall(db, asked, now=clock.now_ms(), config=config.load())
     found = session_search.by_session(
         db, text, recalled["hits"], client=runtime, machine=machine, with_notes=not without_notes
     )

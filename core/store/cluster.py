@@ -170,8 +170,8 @@ class ClusterSource(LocalCandidates):
     backend = "typesense"
 
     def __init__(self, config: Config, local: apsw.Connection, *, limit_s: float) -> None:
-        super().__init__(sqlite.open_in_memory(), vectors=False, compounds=True)
-        self.semantic = sqlite.load_vectors(self._db)
+        super().__init__(sqlite.open_in_memory(), compounds=True)
+        self.semantic = sqlite.has_vectors(self._db)
         prefix = config.get_str("store.prefix")
         self._client = SearchClient(nodes(config), api_key(config), prefix=prefix, limit_s=limit_s)
         self._local = local
@@ -231,7 +231,7 @@ class ClusterSource(LocalCandidates):
             if document["forgotten_at"] is None and is_asked_for:
                 documents[document["id"]] = document, vectors.get(document["rowid"], b"")
         for document, vector in sorted(documents.values(), key=lambda copy: (copy[0]["created_at"], copy[0]["id"])):
-            stored_documents.insert(self._db, document, vector, signatures=False)
+            stored_documents.insert(self._db, document, vector)
 
 
 def document_to_row(document: Document, vector: bytes = b"") -> Row:

@@ -79,15 +79,12 @@ def pull(config: Config, progress: Progress) -> dict[str, Any]:
                 fix = "set JOELCLAW_HOME to a new folder; recall reads the cluster without a pull"
                 raise Failure("STORE_NOT_EMPTY", "this home already has memories", fix)
             _note(db, "quiet", 1)  # the cluster has these documents
-            signatures = sqlite.load_vectors(db)
-            if signatures:
-                stored_documents.ensure_signatures(db)
             for name, collection in COLLECTIONS.items():
                 for row in cluster.export(collection.remote):
                     if row.get("forgotten_at") is not None:  # a tombstone of version 0.2
                         continue
                     document = _redacted(stored_cluster.document_from_row(row, name))
-                    stored_documents.insert(db, document, stored_cluster.vector_of(row), signatures=signatures)
+                    stored_documents.insert(db, document, stored_cluster.vector_of(row))
                     pulled["documents"] += 1
                     progress(1)
             _note(db, "quiet", None)

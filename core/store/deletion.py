@@ -136,19 +136,18 @@ def _whole_sessions(db: apsw.Connection, criteria: Criteria) -> list[str]:
 def erase(db: apsw.Connection, criteria: Criteria, *, at: int, embed: Callable[[str, str, str], bytes]) -> Selection:
     """Purge the rows in a transaction, which notes that the file must be wiped (`store_file.wipe`)."""
     db.execute("PRAGMA secure_delete = ON").fetchall()
-    signatures = sqlite.load_vectors(db) and documents.has_signatures(db)
     documents.renew_due_segments(db)  # else the index may still hold what a hook has moved to another session
     with sqlite.transaction(db):
         selection = select(db, criteria)
         found = selection.rows
         rowids = [key[0] for key in found["memories"]]
         for rowid in rowids:
-            documents.forget(db, rowid, at, signatures=signatures)
+            documents.forget(db, rowid, at)
         contexts = {key[0] for key in found["contexts"]}.difference(rowids)
         for document in documents.by_rowids(db, sorted(contexts)):
             document["context"] = ""
             vector = embed(document["text"], "", document["title"])
-            documents.replace(db, document, vector, signatures=signatures)
+            documents.replace(db, document, vector)
         for session in sorted(selection.touched):
             documents.renew_segments(db, session)  # while the rows still name their session
         for session in selection.sessions:

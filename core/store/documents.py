@@ -1,12 +1,12 @@
 """Documents: memories, episodes and knowledge, stored with both indexes. Times in ms since the epoch. Hot path.
 
-Functions that write belong inside the caller's transaction. `signatures`: whether sqlite-vec is loaded and the store
-has the table of vector signatures.
+Functions that write belong inside the caller's transaction.
 """
 
 from __future__ import annotations
 
 from core import TYPE_CHECKING, json_text, words
+from core.store import sqlite
 from core.store.sqlite import ALL, COLLECTION_SHIFT, NAME_OF, fetch, fetch_one, marks, row_range, transaction
 
 if TYPE_CHECKING:
@@ -42,36 +42,36 @@ NAMES = tuple(name for name in blank("", "", "", 0) if name != "collection")
 """The columns of the table `document`."""
 
 
-def insert(db: apsw.Connection, document: Document, vector: bytes, *, signatures: bool) -> int:
+def insert(db: apsw.Connection, document: Document, vector: bytes) -> int:
     """Add a document to the table and, with its int8 vector (empty for none), to both indexes; returns its row."""
     first, last = row_range(document["collection"])
     free = "SELECT coalesce(max(rowid), ?) + 1 FROM document WHERE rowid BETWEEN ? AND ?"
     rowid = int(db.execute(free, (first, first, last)).get)
     values = _values(document, rowid)
     db.execute(f"INSERT INTO document ({', '.join(NAMES)}) VALUES ({marks(NAMES)})", values)
-    _index(db, rowid, document, vector, signatures)
+    _index(db, rowid, document, vector)
     return rowid
 
 
-def replace(db: apsw.Connection, document: Document, vector: bytes, *, signatures: bool) -> None:
+def replace(db: apsw.Connection, document: Document, vector: bytes) -> None:
     """Write a changed document over its row, and index it again."""
     rowid = document["rowid"]
     assignments = ", ".join(f"{name} = ?" for name in NAMES[1:])
     db.execute(f"UPDATE document SET {assignments} WHERE rowid = ?", (*_values(document, rowid)[1:], rowid))
-    _unindex(db, rowid, signatures)
+    _unindex(db, rowid)
     if document["forgotten_at"] is None:
-        _index(db, rowid, document, vector, signatures)
+        _index(db, rowid, document, vector)
 
 
-def forget(db: apsw.Connection, rowid: int, at: int, *, signatures: bool) -> None:
+def forget(db: apsw.Connection, rowid: int, at: int) -> None:
     """Remove a document from both indexes, so from every search; its row stays for `--undo`."""
     db.execute("UPDATE document SET forgotten_at = ?, updated_at = ? WHERE rowid = ?", (at, at, rowid))
-    _unindex(db, rowid, signatures)
+    _unindex(db, rowid)
 
 
-def remove(db: apsw.Connection, rowid: int, *, signatures: bool) -> None:
+def remove(db: apsw.Connection, rowid: int) -> None:
     """Remove a document for good."""
-    _unindex(db, rowid, signatures)
+    _unindex(db, rowid)
     db.execute("DELETE FROM document WHERE rowid = ?", (rowid,))
 
 
@@ -263,18 +263,8 @@ def sections_by_file(db: apsw.Connection) -> dict[str, list[int]]:
 
 
 def has_signatures(db: apsw.Connection) -> bool:
-    """Whether the store has the table of vector signatures."""
+    """Whether the store has the table of vector signatures, with which a search by meaning begins."""
     return bool(db.execute("SELECT count(*) FROM sqlite_schema WHERE name = 'signature'").get)
-
-
-def ensure_signatures(db: apsw.Connection) -> None:
-    """Create the table of vector signatures if it is missing; sqlite-vec must be loaded.
-
-    It is not part of a migration, because a machine without the extension still has the words.
-    """
-    if not has_signatures(db):
-        db.execute("\nCREATE VIRTUAL TABLE signature USING vec0 (collection INTEGER PARTITION KEY, bits BIT[256])\n")
-        db.execute("INSERT OR IGNORE INTO vector_space VALUES (?, 'minilm-256-v1', 256)", (STATIC_SPACE,))
 
 
 _CURRENT = "forgotten_at IS NULL AND superseded_by = '' AND rowid BETWEEN ? AND ?"
@@ -295,7 +285,7 @@ def _values(document: Document, rowid: int) -> tuple[Any, ...]:
     return tuple(values[name] for name in NAMES)
 
 
-def _index(db: apsw.Connection, rowid: int, document: Document, vector: bytes, signatures: bool) -> None:
+def _index(db: apsw.Connection, rowid: int, document: Document, vector: bytes) -> None:
     text = f"{document['title']}\n{document['text']}" if document["title"] else document["text"]
     db.execute(
         "INSERT INTO lexicon (rowid, text, context, parts) VALUES (?, ?, ?, ?)",
@@ -303,18 +293,32 @@ def _index(db: apsw.Connection, rowid: int, document: Document, vector: bytes, s
     )
     if vector:
         db.execute("INSERT INTO vector (document, space, value) VALUES (?, ?, ?)", (rowid, STATIC_SPACE, vector))
-        if signatures:
-            db.execute(
-                "INSERT INTO signature (rowid, collection, bits) VALUES (?, ?, vec_quantize_binary(vec_int8(?)))",
-                (rowid, rowid >> COLLECTION_SHIFT, vector),
-            )
+        statement = "INSERT INTO signature (rowid, collection, bits) VALUES (?, ?, vec_quantize_binary(vec_int8(?)))"
+        _change_signatures(db, statement, (rowid, rowid >> COLLECTION_SHIFT, vector))
 
 
-def _unindex(db: apsw.Connection, rowid: int, signatures: bool) -> None:
+def _unindex(db: apsw.Connection, rowid: int) -> None:
     db.execute("DELETE FROM lexicon WHERE rowid = ?", (rowid,))
     db.execute("DELETE FROM vector WHERE document = ?", (rowid,))
-    if signatures:
-        db.execute("DELETE FROM signature WHERE rowid = ?", (rowid,))
+    _change_signatures(db, "DELETE FROM signature WHERE rowid = ?", (rowid,))
+
+
+def _change_signatures(db: apsw.Connection, statement: str, values: tuple[Any, ...]) -> None:
+    """Change the table of vector signatures, if sqlite-vec is there; creates the table if it is missing.
+
+    It is not part of a migration, because a machine without the extension still has the words.
+    """
+    if sqlite.has_vectors(db):
+        try:
+            db.execute(statement, values)
+        except sqlite.apsw.SQLError:
+            if has_signatures(db):
+                raise
+            db.execute(
+                "\nCREATE VIRTUAL TABLE signature USING vec0 (collection INTEGER PARTITION KEY, bits BIT[256])\n"
+            )
+            db.execute("INSERT OR IGNORE INTO vector_space VALUES (?, 'minilm-256-v1', 256)", (STATIC_SPACE,))
+            db.execute(statement, values)
 
 
 # Segments: consecutive episodes of a session, indexed as a whole, so that words from several episodes find the session.

@@ -145,7 +145,7 @@ def rename_project(db: apsw.Connection, former: str, name: str) -> None:
     )
 
 
-def start_over(db: apsw.Connection, session: str, *, signatures: bool) -> None:
+def start_over(db: apsw.Connection, session: str) -> None:
     """Delete what is known of a session that is read again (`sessions.read_again`), before its first line is stored.
 
     What the user has forgotten or purged, and the titles, stay.
@@ -153,7 +153,7 @@ def start_over(db: apsw.Connection, session: str, *, signatures: bool) -> None:
     time = "SELECT created_at FROM document WHERE rowid = reached"  # rows get new numbers
     db.execute(f"UPDATE observed SET reached = -coalesce(({time}), 0) WHERE session_id = ? AND reached > 0", (session,))
     for row in sessions.episode_rows(db, session):
-        documents.remove(db, row, signatures=signatures)
+        documents.remove(db, row)
     _delete_work(db, session, keep_purged=True)
     db.execute("DELETE FROM node WHERE session_id = ?", (session,))
     last = "(SELECT coalesce(max(number), 0) FROM call WHERE session_id = ?1)"

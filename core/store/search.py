@@ -26,18 +26,18 @@ class LocalCandidates:
     """Candidates from the SQLite file, with raw scores; `recall` ranks them.
 
     Args:
-        vectors: whether sqlite-vec is loaded.
+        by_meaning: whether vectors are compared, if sqlite-vec is there.
         compounds: whether a word that no document has is also looked for inside longer words, which reads texts.
     """
 
     backend = "sqlite"
 
-    def __init__(self, db: apsw.Connection, *, vectors: bool, compounds: bool = False) -> None:
+    def __init__(self, db: apsw.Connection, *, by_meaning: bool = True, compounds: bool = False) -> None:
         self._db = db
         self._compounds = compounds
         self._matches: dict[str, str] = {}
         self._size = -1  # not counted yet
-        self.semantic = vectors and documents.has_signatures(db)
+        self.semantic = by_meaning and sqlite.has_vectors(db) and documents.has_signatures(db)
 
     def candidates(
         self, terms: Sequence[str], vector: bytes, filters: Filters, lexical: int, semantic: int

@@ -124,7 +124,7 @@ def open_unchanged(where: str) -> apsw.Connection:
     """A file that no process writes, without a lock, a log or any new file next to it."""
     from urllib.parse import quote
 
-    return apsw.Connection(f"file:{quote(where)}?immutable=1", flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
+    return Connection(f"file:{quote(where)}?immutable=1", flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
 
 
 def open_or_empty() -> apsw.Connection:
@@ -134,7 +134,7 @@ def open_or_empty() -> apsw.Connection:
 
 def open_in_memory(source: apsw.Connection | None = None) -> apsw.Connection:
     """An empty store in memory; with a `source`, an upgraded copy of it."""
-    db = apsw.Connection(":memory:")
+    db = Connection(":memory:")
     if source is not None:
         _refuse_foreign(source, path())
         with db.backup("main", source, "main") as running:
@@ -149,12 +149,23 @@ def set_durability(db: apsw.Connection, durable: bool, *, busy_ms: int) -> None:
     db.execute("PRAGMA synchronous = " + ("FULL" if durable else "NORMAL"))
 
 
-def load_vectors(db: apsw.Connection) -> bool:
-    """Load sqlite-vec into the connection; False if this machine lacks it.
+class Connection(apsw.Connection):
+    """A connection to a store."""
 
-    The file is loaded directly: importing the package imports numpy if that is installed, and `importlib.util` costs
-    4 ms.
-    """
+    has_vectors: bool | None = None  # sqlite-vec is loaded; None: not tried yet
+
+
+def has_vectors(db: apsw.Connection) -> bool:
+    """Whether the connection can compare vectors. The first call loads sqlite-vec, which a machine may lack."""
+    if not isinstance(db, Connection):
+        return _load_vectors(db)
+    if db.has_vectors is None:
+        db.has_vectors = _load_vectors(db)
+    return db.has_vectors
+
+
+def _load_vectors(db: apsw.Connection) -> bool:
+    """Load the file of sqlite-vec: importing the package may import numpy, and `importlib.util` costs 4 ms."""
     names = ("vec0.so", "vec0.dylib", "vec0.dll")
     candidates = (os.path.join(folder, "sqlite_vec", name) for folder in sys.path for name in names)
     extension = next(filter(os.path.exists, candidates), None)
@@ -278,7 +289,7 @@ def as_failure(error: apsw.Error | OSError) -> Failure:
 def _connect(where: str, busy_ms: int) -> apsw.Connection:
     for suffix in ("", "-wal", "-shm", "-journal"):
         files.require_file(where + suffix)  # SQLite would wait for a pipe
-    db = apsw.Connection(where, flags=apsw.SQLITE_OPEN_READWRITE)
+    db = Connection(where, flags=apsw.SQLITE_OPEN_READWRITE)
     db.set_busy_handler(_busy_handler(busy_ms))  # before anything that may lock
     db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
     db.wal_autocheckpoint(0)  # `fold_log` does it

@@ -51,7 +51,7 @@ def vector_extension() -> str | None:
     """The version of sqlite-vec, or None if it cannot be loaded."""
     db = apsw.Connection(":memory:")
     try:
-        return str(db.execute("SELECT vec_version()").get) if sqlite.load_vectors(db) else None
+        return str(db.execute("SELECT vec_version()").get) if sqlite.has_vectors(db) else None
     finally:
         db.close()
 

@@ -37,12 +37,11 @@ from __future__ import annotations
 class Origin:
     """The session that is archived, and how."""
 
-    def __init__(self, agent: str, session: str, cwd: str, *, now: int, vectors: bool, again: bool = False) -> None:
+    def __init__(self, agent: str, session: str, cwd: str, *, now: int, again: bool = False) -> None:
         self.agent = agent  # the client's name
         self.session = session  # the id under which the session is stored
         self.cwd = cwd  # the folder that it works in, "" if unknown
         self.now = now  # ms since the epoch, for messages without a time
-        self.vectors = vectors  # sqlite-vec is loaded
         self.again = again  # purged content may be archived again
 
 

@@ -14,7 +14,6 @@ A fork or a subagent may begin with the history of its parent. How a copy is kno
 from __future__ import annotations
 
 import os
-from contextlib import suppress
 from itertools import takewhile
 
 import clients
@@ -99,8 +98,11 @@ def _go_back(
     session, left, left_at = continued
     files = {_end_of_name(file): file for file in reader.client.files_of(session, reader.path, "*")}
     for name in sorted(name for name in files if name < _end_of_name(reader.path)):
-        with suppress(OSError, ValueError), sources.open_source(files[name]) as source:
-            ingest_pieces(db, reader.of_file(source, files[name]), ingested)
+        try:
+            with sources.open_source(files[name]) as source:
+                ingest_pieces(db, reader.of_file(source, files[name]), ingested)
+        except (OSError, ValueError):
+            pass
         if position := sessions.transcript_position(db, source_of(files[name])):
             piece.carry.mark = max(piece.carry.mark, Carry.from_json(position[2]).mark)
     piece.carry.leaf = piece.carry.mark
@@ -110,12 +112,15 @@ def _go_back(
 
 def _first_prompt(reader: Reader, path: str, offset: int) -> str:
     """The id of the first prompt after an offset of another file of the session; "" if there is none."""
-    with suppress(OSError, ValueError), sources.open_source(path) as source:
-        for line, end in content.lines_from(source, offset):
-            head = next(iter(clients.entries_of(reader.client, content.parsed(line) or {})), None)
-            following = (later for later, _ in content.read_lines(source, end, 256 * 1024)[:20])
-            if head and head.kind == "prompt" and reader.typed(head, following):
-                return head.id
+    try:
+        with sources.open_source(path) as source:
+            for line, end in content.lines_from(source, offset):
+                head = next(iter(clients.entries_of(reader.client, content.parsed(line) or {})), None)
+                following = (later for later, _ in content.read_lines(source, end, 256 * 1024)[:20])
+                if head and head.kind == "prompt" and reader.typed(head, following):
+                    return head.id
+    except (OSError, ValueError):
+        pass
     return ""
 
 
@@ -127,7 +132,7 @@ def _end_of_name(path: str) -> str:
 # Copies keep their ids, or their times and texts
 
 
-def settle(db: apsw.Connection, claims: Sequence[Claim], *, vectors: bool, is_live: bool = False) -> list[str]:
+def settle(db: apsw.Connection, claims: Sequence[Claim], *, is_live: bool = False) -> list[str]:
     """Give each episode that several sessions claim to the session that said it first. Opens a transaction.
 
     Who said it first; the first row that applies decides (`_owner`):
@@ -149,14 +154,13 @@ def settle(db: apsw.Connection, claims: Sequence[Claim], *, vectors: bool, is_li
         claimants.setdefault(claim.episode, set()).update((claim.holder, claim.claimant))
     again: set[str] = set()
     with sqlite.transaction(db):
-        signatures = vectors and documents.has_signatures(db)
         _note_forks(db, claims, is_live=is_live)
         for group in dict.fromkeys(map(frozenset, claimants.values())):
             owner = _owner(db, group, claimants, is_live=is_live)
             if not owner:
                 continue
             for episode in [name for name, names in claimants.items() if names == group]:
-                if _move(db, episode, owner, signatures=signatures):
+                if _move(db, episode, owner):
                     again.add(owner)
             for session in group - {owner}:
                 _note_copies(db, session, owner)
@@ -192,35 +196,35 @@ def _guessed_owner(db: apsw.Connection, roots: Sequence[str], claimed: Iterable[
     return min(roots, key=lambda session: (own[session] or 0, session))
 
 
-def _move(db: apsw.Connection, identifier: str, owner: str, *, signatures: bool) -> bool:
+def _move(db: apsw.Connection, identifier: str, owner: str) -> bool:
     """Move an episode to its owner, whose transcript gives it a context; returns whether another session had it."""
     episode = documents.by_id(db, identifier)
     if episode is None or episode["forgotten_at"] is not None or episode["session_id"] in ("", owner):
         return False
-    documents.remove(db, episode["rowid"], signatures=signatures)
+    documents.remove(db, episode["rowid"])
     episode["session_id"], episode["context"] = owner, ""
-    documents.insert(db, episode, document_vector(episode["text"], ""), signatures=signatures)
+    documents.insert(db, episode, document_vector(episode["text"], ""))
     return True
 
 
 # Nothing names the parent, and entries have no ids
 
 
-def settle_opening(db: apsw.Connection, session: str, *, vectors: bool) -> None:
+def settle_opening(db: apsw.Connection, session: str) -> None:
     """Leave the episodes with which a session and another begin, word for word, to the session that began first.
 
     Two sessions of a single exchange may be alike by chance. Opens transactions.
     """
     due = [session]
     while due:
-        copy = _leave_opening(db, due[-1], signatures=vectors and documents.has_signatures(db))
+        copy = _leave_opening(db, due[-1])
         if copy:  # its forks may have copied more of the other session than it has
             due += sessions.forks(db, copy)
         else:
             due.pop()
 
 
-def _leave_opening(db: apsw.Connection, session: str, *, signatures: bool) -> str:
+def _leave_opening(db: apsw.Connection, session: str) -> str:
     """Do so for another session; returns which of the two has left its opening, "" if no other begins alike."""
     answer = next((episode["text"] for episode in sessions.by_time(db, session, 20) if _is_answer(episode)), "")
     others = sessions.with_episode(db, words.fingerprint(answer.lower()), session) if answer else ()
@@ -236,7 +240,7 @@ def _leave_opening(db: apsw.Connection, session: str, *, signatures: bool) -> st
             continue
         with sqlite.transaction(db):
             for episode in openings[copy][:count]:
-                documents.remove(db, episode["rowid"], signatures=signatures)
+                documents.remove(db, episode["rowid"])
             sessions.leave_prompts(db, copy, sum(not _is_answer(episode) for episode in openings[copy][:count]))
             _note_copies(db, copy, owner)
         return copy

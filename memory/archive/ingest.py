@@ -77,7 +77,7 @@ def ingest_file(
             if ingested.added and reader.client.copied_types:
                 from memory.archive import copies
 
-                copies.settle_opening(db, clean_name(origin.session), vectors=origin.vectors)
+                copies.settle_opening(db, clean_name(origin.session))
             if deadline is not None and _settle(db, ingested.claims, origin):
                 ingest_pieces(db, reader, again := Ingested())
                 ingested.is_rewound |= again.is_rewound
@@ -130,7 +130,7 @@ def _settle(db: apsw.Connection, claims: list[Claim], origin: Origin) -> bool:
         return False
     from memory.archive import copies
 
-    return clean_name(origin.session) in copies.settle(db, claims, vectors=origin.vectors, is_live=True)
+    return clean_name(origin.session) in copies.settle(db, claims, is_live=True)
 
 
 def ingest_entries(db: apsw.Connection, entries: Sequence[Entry], origin: Origin) -> Ingested:

@@ -205,12 +205,10 @@ class SessionArchive:
             is_moved = sessions.transcript_position(self.db, source) != before
             if is_moved or sessions.is_forgotten(self.db, self.session):
                 return None
-            if self._origin.vectors:
-                documents.ensure_signatures(self.db)
             if piece.is_first and sessions.take_due(self.db, self.session):
                 from core.store import kinds  # few sessions are read again
 
-                kinds.start_over(self.db, self.session, signatures=self._origin.vectors)
+                kinds.start_over(self.db, self.session)
             sessions.drop_guess(self.db, piece.carry.parent, self.session)
             for copied, episodes in ready[:-1]:
                 copied.archive.store_copied(copied, episodes)
@@ -252,7 +250,7 @@ class SessionArchive:
         purged = {row["id"]: row["rowid"] for row in known if row and documents.is_purged(row)}
         if purged and self._origin.again:
             for row in purged.values():
-                documents.remove(self.db, row, signatures=self._origin.vectors)
+                documents.remove(self.db, row)
             known = [None if older and older["id"] in purged else older for older in known]
         elif purged:  # others may quote it
             bare: list[Document] = [{**document, "context": ""} for document, _ in episodes]
@@ -260,7 +258,7 @@ class SessionArchive:
             piece.carry.leave_out_quotes({*purged})
         for (document, vector), older in zip(episodes, known, strict=True):
             if older is None:
-                documents.insert(self.db, document, vector, signatures=self._origin.vectors)
+                documents.insert(self.db, document, vector)
                 added += 1
             elif older["session_id"] in ("", self.session):
                 updated += self._extend(older, document, vector)
@@ -296,7 +294,7 @@ class SessionArchive:
             return False
         if (text, context) != (newer["text"], newer["context"]):
             vector = document_vector(text, context)
-        documents.replace(self.db, _categorised(grown), vector, signatures=self._origin.vectors)
+        documents.replace(self.db, _categorised(grown), vector)
         return True
 
     def project_of(self, folder: str) -> str:

@@ -295,7 +295,7 @@ def ingest_all(
     while claims:
         from memory.archive.copies import settle
 
-        again = settle(db, claims, vectors=sqlite.load_vectors(db))
+        again = settle(db, claims)
         read = (archiver.archive(File(path)) for name in again for path in of_sessions(db, name))
         claims = [claim for ingested in read for claim in ingested.claims]
     archiver.name_sessions()
@@ -325,7 +325,6 @@ class Archiver:
         self._agent = agent
         self._again = again
         self._now = clock.now_ms()
-        self._vectors = sqlite.load_vectors(db)
 
     def archive(self, file: File) -> Ingested:
         """Archive a file to its end, unless it is no transcript or its folder is excluded."""
@@ -336,7 +335,7 @@ class Archiver:
                 if left_out is not None:
                     return left_out
             identifier = self._identity(session)
-            origin = Origin(writer, identifier, cwd, now=self._now, vectors=self._vectors, again=self._again)
+            origin = Origin(writer, identifier, cwd, now=self._now, again=self._again)
             if sessions.is_forgotten(self.db, identifier):
                 return Ingested(reason=FORGOTTEN)
             return ingest.ingest_file(self.db, file.path, origin)
@@ -354,7 +353,7 @@ class Archiver:
         for client in clients.keeping_files():
             with sqlite.transaction(self.db):
                 for session, title in clients.by_name(client).titles().items():
-                    origin = Origin(client, self._identity(session), "", now=self._now, vectors=self._vectors)
+                    origin = Origin(client, self._identity(session), "", now=self._now)
                     SessionArchive(self.db, origin, []).name(texts.one_line(title, 200))
 
     def _known_folders(self) -> Iterator[str]:
@@ -373,8 +372,6 @@ class Archiver:
         signal.setitimer(signal.ITIMER_REAL, 2.0, 2.0)
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C
         self.db = sqlite.open_writing(busy_ms=60_000, durable=False)  # the other processes write, too
-        if self._vectors:
-            sqlite.load_vectors(self.db)
         _process_workers.append(self)
 
 

@@ -98,7 +98,6 @@ class _Sync:
     def __init__(self, db: apsw.Connection, now: int) -> None:
         self.db = db
         self.now = now
-        self.vectors = sqlite.load_vectors(db)
         self.state = _load_state()
         self.stored_rows = documents.sections_by_file(db)
         counts = ("files", "sections", "added", "updated", "removed", "unchanged", "read")
@@ -151,7 +150,7 @@ class _Sync:
         if rows:
             with sqlite.transaction(self.db):
                 for row in rows:
-                    documents.remove(self.db, row, signatures=self.vectors)
+                    documents.remove(self.db, row)
             self.report["removed"] += len(rows)
 
     def _sync_file(self, path: str, status: os.stat_result) -> None:
@@ -204,7 +203,7 @@ class _Sync:
                         continue  # a forgotten section stays forgotten
                 self.report["sections"] += 1
                 if before is None or any(before[name] != section[name] for name in compared):  # type: ignore[literal-required]
-                    store(self.db, replacing(before, section, self.now), vectors=self.vectors)
+                    store(self.db, replacing(before, section, self.now))
                     self.report["added" if before is None else "updated"] += 1
                 else:
                     self.report["unchanged"] += 1
@@ -228,7 +227,6 @@ def store_note(
         "project": clean_name(origin["project"], redacted), "tags": clean_tags(origin["tags"], redacted),
     }  # fmt: skip
     document: Any = {**ungated("knowledge", f"turn-{words.fingerprint(turn_id)}", text, "", now), **fields}
-    vectors = sqlite.load_vectors(db)
     with sqlite.transaction(db):
-        store(db, replacing(documents.by_id(db, document["id"]), document, now), vectors=vectors)
+        store(db, replacing(documents.by_id(db, document["id"]), document, now))
     return str(document["id"]), list(dict.fromkeys(redacted))

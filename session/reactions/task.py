@@ -116,7 +116,7 @@ def _write(db: apsw.Connection, session: Session) -> str | None:
         f"Task: {state.task} | Files: {files}" if files else f"Task: {state.task}", category="ops",
         tags=TASK_TAGS, source=state.role, session=session.id, project=session.project(),
     )  # fmt: skip
-    return write_task(db, draft, now=session.now, vectors=session.store.has_vectors)
+    return write_task(db, draft, now=session.now)
 
 
 def _queue_events(event: HookEvent, session: Session, plan: TaskPlan, hits: int | None, memory_id: str | None) -> None:

@@ -202,10 +202,9 @@ class Archive:
 
     def __init__(self) -> None:
         self.db = sqlite.open_writing(busy_ms=400, durable=False)
-        self.vectors = sqlite.load_vectors(self.db)
 
     def origin(self, agent: str) -> Origin:
-        return Origin(agent, SESSION, "/w/p", now=5, vectors=self.vectors)
+        return Origin(agent, SESSION, "/w/p", now=5)
 
     def entries(self, *entries: Entry) -> ingest.Ingested:
         return ingest.ingest_entries(self.db, entries, self.origin("opencode"))

@@ -363,7 +363,7 @@ def test_reading_in_pieces_gives_the_same_rows(
     db = sqlite.open_writing(busy_ms=400, durable=False)
     monkeypatch.setattr(ingest, "PIECE_BYTES", size)
     for _ in range(2):  # the second time as if an older version had read it
-        origin = Origin("claude", SESSION, CWD, now=1, vectors=sqlite.load_vectors(db))
+        origin = Origin("claude", SESSION, CWD, now=1)
         ingest.ingest_file(db, str(transcript.path), origin)
         db.execute("UPDATE transcript SET head = ''")
     cut = everything(db)

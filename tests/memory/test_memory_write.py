@@ -70,9 +70,8 @@ from core import clock, config
 from core.store import sqlite
 from memory.write import Draft, write
 db = sqlite.open_writing(busy_ms=60000, durable=False)
-vectors = sqlite.load_vectors(db)
 for number in range(20):
-    write(db, Draft(sys.argv[1].format(number)), now=clock.now_ms(), vectors=vectors)
+    write(db, Draft(sys.argv[1].format(number)), now=clock.now_ms())
 """
 
 

@@ -57,8 +57,7 @@ def vector(seed: int) -> bytes:
 @contextmanager
 def memory(memories: list[dict[str, Any]]) -> Iterator[apsw.Connection]:
     db = sqlite.open_in_memory()
-    assert sqlite.load_vectors(db)
-    documents.ensure_signatures(db)
+    assert sqlite.has_vectors(db)
     for name, project in SESSIONS.items():
         sessions.save(
             db,
@@ -69,9 +68,9 @@ def memory(memories: list[dict[str, Any]]) -> Iterator[apsw.Connection]:
         about = {name: fields[name] for name in ("project", "session_id", "category_id", "write_verdict")}
         text = " ".join(fields["words"])
         document: Any = {**documents.blank(fields["collection"], f"d{number}", text, NOW_MS), **about}
-        row = documents.insert(db, document, vector(fields["vector"]), signatures=True)
+        row = documents.insert(db, document, vector(fields["vector"]))
         if fields["forgotten"]:
-            documents.forget(db, row, NOW_MS, signatures=True)
+            documents.forget(db, row, NOW_MS)
     yield db
     db.close()
 
@@ -120,7 +119,7 @@ def test_a_filter_returns_the_admitted_part_of_an_unfiltered_search(
     ):
         admitted = {f"d{number}" for number, document in enumerate(memories) if is_meant(document, wanted_filters)}
         ids = {row: str(name) for row, name in db.execute("SELECT rowid, id FROM document")}
-        source = LocalCandidates(db, vectors=True)
+        source = LocalCandidates(db)
         everything = source.candidates(["queue", "tide"], b"", ALL, 99, 99)
         expected = sorted((row["bm25"] for row in everything if ids[row["rowid"]] in admitted), reverse=True)
         got = source.candidates(["queue", "tide"], b"", narrow, limit if small == 0 else 99, 99)
@@ -146,7 +145,7 @@ def test_a_project_with_nearly_all_documents_is_not_prefiltered() -> None:
         }  # fmt: skip
 
     with memory([document_of("p")] * 20 + [document_of("q")]) as db, patch.object(search, "FEW_ROWS", 10):
-        source = LocalCandidates(db, vectors=True)
+        source = LocalCandidates(db)
         of_p: Any = {**ALL, "projects": ("p", ""), "others": ("q",)}
         with patch.object(sqlite, "SMALL_INDEX", 0):
             assert len(source.candidates(["queue"], vector(1), of_p, 5, 5)) >= 5

@@ -63,7 +63,7 @@ def exported(home: Path) -> list[dict[str, Any]]:
 def assert_whole(home: Path) -> None:
     """The store file, both indexes and the documents agree with each other."""
     db = apsw.Connection(str(home / "store.db"))
-    assert sqlite.load_vectors(db)
+    assert sqlite.has_vectors(db)
     assert [row[0] for row in db.execute("PRAGMA integrity_check")] == ["ok"]
     db.execute("INSERT INTO lexicon (lexicon) VALUES ('integrity-check')")  # raises CorruptError where it is not whole
     documents = {row[0] for row in db.execute("SELECT rowid FROM document WHERE forgotten_at IS NULL")}

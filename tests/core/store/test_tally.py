@@ -51,7 +51,7 @@ def act(db: apsw.Connection, what: str, which: Any, kind: Any) -> None:
     if what == "insert":
         number = db.execute("SELECT count(*) FROM document").get
         name = f"d{number}-{db.total_changes()}"
-        documents.insert(db, {**documents.blank(which, name, "a text", NOW_MS), **kind}, b"", signatures=False)
+        documents.insert(db, {**documents.blank(which, name, "a text", NOW_MS), **kind}, b"")
         return
     rows = [int(row) for (row,) in db.execute("SELECT rowid FROM document ORDER BY rowid")]
     if not rows:
@@ -59,18 +59,18 @@ def act(db: apsw.Connection, what: str, which: Any, kind: Any) -> None:
     row = rows[which % len(rows)]
     (document,) = documents.by_rowids(db, [row])
     if what == "replace":
-        documents.replace(db, {**document, **kind}, b"", signatures=False)
+        documents.replace(db, {**document, **kind}, b"")
     elif what == "bring back":
-        documents.replace(db, {**document, "forgotten_at": None}, b"", signatures=False)
+        documents.replace(db, {**document, "forgotten_at": None}, b"")
     elif what == "forget":
-        documents.forget(db, row, NOW_MS, signatures=False)
+        documents.forget(db, row, NOW_MS)
     elif what == "remove":
-        documents.remove(db, row, signatures=False)
+        documents.remove(db, row)
     elif what == "use":
         documents.count_recall(db, [document["id"]], NOW_MS)
     else:  # a transaction that did not come to its end
         with pytest.raises(RuntimeError), db:
-            documents.remove(db, row, signatures=False)
+            documents.remove(db, row)
             raise RuntimeError
 
 

@@ -64,9 +64,8 @@ def test_a_memory_that_reused_a_row_stays(run: Run, home: Path, meanwhile: Meanw
     def another_gets_its_row() -> None:
         db = apsw.Connection(str(home / "store.db"))
         rowid = db.execute("SELECT rowid FROM document WHERE id = ?", (last,)).get
-        signatures = sqlite.load_vectors(db) and documents.has_signatures(db)
         with sqlite.transaction(db):
-            documents.remove(db, rowid, signatures=signatures)  # as the archive does with a draft
+            documents.remove(db, rowid)  # as the archive does with a draft
         db.close()
         elsewhere(home, "memory", "write", KEPT)
         db = apsw.Connection(str(home / "store.db"))
