@@ -163,8 +163,8 @@ def _archive(found: Sequence[Any], agent: str, *, is_every: bool, again: bool) -
 
     `is_every`: these are all files of all clients.
     """
-    db, busy_ms = sqlite.open_reading(), config.load().get_int("store.busy_ms")
-    if db is not None and sessions.has_unchecked(db):
+    db, busy_ms = sqlite.open_or_empty(), config.load().get_int("store.busy_ms")
+    if sessions.has_unchecked(db):
         writing = sqlite.open_writing(busy_ms=busy_ms, durable=False)
         with sqlite.transaction(writing):
             sessions.read_emptied_again(writing)
@@ -182,7 +182,7 @@ def _archive(found: Sequence[Any], agent: str, *, is_every: bool, again: bool) -
             report.take(state["client"], file.path)
         elif state is not None:
             report.leave_out(file.path, state["reason"])
-    if is_every and db is not None and sqlite.replaces_lost_store(db):
+    if is_every and sqlite.replaces_lost_store(db):
         sqlite.note_archived_again()
     return report.result
 
@@ -190,13 +190,13 @@ def _archive(found: Sequence[Any], agent: str, *, is_every: bool, again: bool) -
 # Past sessions that are not archived yet
 
 
-def offer_past_sessions(*, yes: bool = False, no: bool = False) -> tuple[dict[str, Any], list[Any]]:
-    """Archive past sessions if the user agrees on a terminal. Returns values for the result, and next steps.
+def offer_past_sessions(wanted: bool | None = None) -> tuple[dict[str, Any], list[Any]]:
+    """Archive past sessions if `wanted`; None asks on a terminal. Returns values for the result, and next steps.
 
     `history`: how many sessions of each client are not archived, their size, and how many cannot be read, by reason.
     """
-    db = sqlite.open_reading()
-    left = {name: transcript_files.not_archived(db, [name]) for name in clients.keeping_files()}
+    db = sqlite.open_or_empty()
+    left = {name: transcript_files.not_archived(db, name) for name in clients.keeping_files()}
     reasons = transcript_files.unreadable(file for some in left.values() for file in some)
     left = {name: [file for file in some if file.path not in reasons] for name, some in left.items()}
     counts = {name: len(some) for name, some in left.items() if some}
@@ -207,12 +207,11 @@ def offer_past_sessions(*, yes: bool = False, no: bool = False) -> tuple[dict[st
     if not counts:
         return {"history": history}, steps
     about = f"{counted(history['sessions'], 'past session')} found ({', '.join(counts)}), {size / 1e6:,.1f} MB"
-    agrees = yes and not no
-    if is_for_person() and os.isatty(0) and not (yes or no):
+    if wanted is None and is_for_person() and os.isatty(0):
         from cli.terminal import confirm
 
-        agrees = confirm(f"{about}: archive them now?", default=True)
-    if agrees:
+        wanted = confirm(f"{about}: archive them now?", default=True)
+    if wanted:
         done = archive_files([], "", all=True)
         return {"history": history, "archived": done.result}, [*done.next_actions, *steps]
     return {"history": history}, [step("joelclaw memory archive --all", about), *steps]

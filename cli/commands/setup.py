@@ -58,7 +58,7 @@ def install(
     answer = _change("install", agents or [], confirmed, project=project, mcp=mcp)
     if not answer.result or confirmed is False:
         return answer
-    offered, actions = memory_bulk.offer_past_sessions(yes=bool(confirmed or archive), no=archive is False)
+    offered, actions = memory_bulk.offer_past_sessions(confirmed if archive is None else archive)
     check = step("joelclaw doctor", "check that its hooks are called")
     return Answer({**answer.result, **offered}, [*actions, check], view=VIEW)
 

@@ -96,11 +96,11 @@ class Archived:
 class KnownFiles:
     """What the archive knows about files before they are read; `agent` is named as their writer, or ""."""
 
-    def __init__(self, db: apsw.Connection | None, agent: str, now: int) -> None:
+    def __init__(self, db: apsw.Connection, agent: str, now: int) -> None:
         self._agent = agent
         self._now = now
         self._new: dict[str, dict[str, Any]] = {}
-        self._seen = sessions.seen_files(db) if db is not None else {}
+        self._seen = sessions.seen_files(db)
 
     def of(self, file: File) -> dict[str, Any] | None:
         """The record of a file that has not changed. A skipped file is tried again after a day, since a later
@@ -172,13 +172,12 @@ def _sessions_of_lines(path: str) -> list[str]:
     return list(found)
 
 
-def not_archived(db: apsw.Connection | None, names: Iterable[str]) -> list[File]:
-    """The transcripts of these clients that were never read, without subagents."""
-    read, known = sessions.transcripts(db) if db is not None else set(), KnownFiles(db, "", clock.now_ms())
-    every = (file for name in names if name in clients.keeping_files() for file in find((), name, every=True))
+def not_archived(db: apsw.Connection, client: str) -> list[File]:
+    """The transcripts of a client that were never read, without subagents."""
+    read, known = sessions.transcripts(db), KnownFiles(db, "", clock.now_ms())
     return [
         file
-        for file in every
+        for file in find((), client, every=True)
         if file.size and f"{os.sep}subagents{os.sep}" not in file.path
         and known.of(file) is None and ingest.source_of(file.path) not in read
         and "session:" + file.path.rpartition("#")[2] not in read  # which its plugin has sent
