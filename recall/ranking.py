@@ -1,4 +1,4 @@
-"""Gives each document of a recall its score, 0 to 1, the same for every query. Hot path.
+"""Gives each document of a recall its score, 0 to 1, on one scale for all queries. Hot path.
 
     raw   = words + meaning · (1 - words)                      .48 = .42 + .11 · .58
     text  = raw · stage · (1 - weight) + segment · weight      .53 = .48 · 1 · .58 + .60 · .42
@@ -194,13 +194,13 @@ def is_work(traits: Traits) -> bool:
 
 
 def _boost(traits: Traits) -> float:
-    """The contract's boost: max(.35, (1 + .15·priority) · (1 + min(.3, .06·ln(1 + recalls)))), priority -1 to 1.
+    """The contract's boost: (1 + .15·priority) · (1 + min(.3, .06·ln(1 + recalls))), priority -1 to 1.
 
     The recalls of an episode do not count: it is recalled along with others of its session.
     """
     recalls = 0 if traits["collection"] == "episodes" else traits["recall_count"]
     priority = min(max(traits["retrieval_priority"], -1.0), 1.0)
-    return max(0.35, (1 + 0.15 * priority) * (1 + min(0.3, 0.06 * log(1 + max(recalls, 0)))))
+    return (1 + 0.15 * priority) * (1 + min(0.3, 0.06 * log(1 + max(recalls, 0))))
 
 
 def age_factor(collection: str, age_ms: int, episode_decay: float) -> float:

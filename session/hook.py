@@ -54,8 +54,8 @@ class Hook:
         self._config = config.Config({})
         self.ignored_variables: list[tuple[str, str]] = []
         """The place and name of each variable of the environment that this hook does not obey."""
-        self._answering = RLock()
-        """Held by the thread that has claimed the answer, until the process ends."""
+        self._right_to_print = RLock()
+        """Held by the thread that has claimed the answer, until the process ends. After a fault it may claim again."""
         self._event: HookEvent | None = None
         self._session: Session | None = None
         """None if this call must not store anything of a session; see `_session_of`."""
@@ -90,7 +90,7 @@ class Hook:
 
     def claim(self) -> None:
         """Claim the answer for this thread. It does not return if `_watch` has claimed it."""
-        self._answering.acquire()
+        self._right_to_print.acquire()
 
     def empty(self) -> str:
         """The client's answer without a text."""
@@ -138,6 +138,7 @@ class Hook:
             if texts := compaction.cancel(event, session):
                 return texts
         session.usage = self._usage = _usage(event, session)
+        # Two clients report no compaction: that of Gemini CLI shows in the usage, that of Copilot CLI in the transcript.
         texts = _record_missed_compaction(event, session) if client.compaction_sign == "usage" else []
         record(event, session)
         session.save_state()
@@ -149,7 +150,6 @@ class Hook:
 
             until, is_short = self._began + 0.6 * self._seconds(), _client_waits(event, session)
             session.entries, self._archived_bytes = transcript.archive(event, session, until, is_short=is_short)
-        # Copilot CLI: no event says that a compaction is over, but a new line of its transcript does.
         if client.compaction_sign == "line" and any(entry.kind == "compaction" for entry in session.entries):
             record({**event, "kind": "after_compaction"}, session)
         texts += reactions.run_due(event, session)
@@ -172,7 +172,7 @@ class Hook:
         """At the deadline, give up unless the answer is claimed; a moment later, end the process in any case."""
         while (left := self._began + self._seconds() - time.monotonic()) > 0:
             time.sleep(min(left, 0.05))  # the settings, which are loaded meanwhile, may set another deadline
-        if self._answering.acquire(blocking=False):
+        if self._right_to_print.acquire(blocking=False):
             start_new_thread(self._give_up, ())  # it may hang, too
         # On a slow machine the deadline is set later; then printing and storing take longer, too. A store may be busy.
         time.sleep(max(0.3, 0.15 * self._seconds()) + log.BUSY_MS / 1000)
@@ -242,7 +242,7 @@ def _usage(event: HookEvent, session: Session) -> ContextUsage | None:
 
 
 def _record_missed_compaction(event: HookEvent, session: Session) -> list[Text]:
-    """Gemini CLI reports no compaction: record one if the context has shrunk; returns the texts for it.
+    """Record a compaction of Gemini CLI if the context has shrunk; returns the texts for it.
 
     At a prompt or a tool, the two events that were missed are recorded now. After other events no note can be given:
     they keep the old usage, so that the next prompt still sees the difference.
