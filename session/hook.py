@@ -138,7 +138,7 @@ class Hook:
             if texts := compaction.cancel(event, session):
                 return texts
         session.usage = self._usage = _usage(event, session)
-        # Two clients report no compaction: that of Gemini CLI shows in the usage, that of Copilot CLI in the transcript.
+        # Two clients report no compaction: Gemini CLI's shows in the usage, Copilot CLI's in the transcript.
         texts = _record_missed_compaction(event, session) if client.compaction_sign == "usage" else []
         record(event, session)
         session.save_state()
