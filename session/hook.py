@@ -28,7 +28,7 @@ from core.errors import Failure
 from otel import log
 from session import reactions
 from session.record import STATE_KINDS, TURN_KINDS, record, usage_of
-from session.session import Session
+from session.session import UNKNOWN_USAGE, Session
 from session.state import stored_id
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class Hook:
         self._event: HookEvent | None = None
         self._session: Session | None = None
         """None if this call must not store anything of a session; see `_session_of`."""
-        self._usage: ContextUsage | None = None
+        self._usage = UNKNOWN_USAGE
         """The context usage as it was reported."""
         self._archived_bytes = 0
 
@@ -212,7 +212,7 @@ class Hook:
             session=stored_id(event["session"]) if event and event["session"] else "", role=role, now=clock.now_ms(),
         )  # fmt: skip
         if event is not None:
-            record_of_call["hook"] = {"kind": event["kind"], **(self._usage or {})}
+            record_of_call["hook"] = {"kind": event["kind"], **self._usage}
         return record_of_call
 
 
@@ -226,10 +226,10 @@ def _payload(data: bytes) -> dict[str, Any]:
     return payload
 
 
-def _usage(event: HookEvent, session: Session) -> ContextUsage | None:
+def _usage(event: HookEvent, session: Session) -> ContextUsage:
     """At an event of a turn, the context usage that it reports, else the usage in the transcript."""
     if event["kind"] not in TURN_KINDS:
-        return None
+        return UNKNOWN_USAGE
     usage, client = usage_of(event), clients.by_name(session.agent)
     if usage["tokens"] and not usage["window"]:
         event["window"] = client.context_window((event["model"],), usage["tokens"], session.config)
@@ -248,13 +248,13 @@ def _record_missed_compaction(event: HookEvent, session: Session) -> list[Text]:
     they keep the old usage, so that the next prompt still sees the difference.
     """
     before, usage = session.before, session.usage
-    if before is None or usage is None:
+    if before is None:
         return []
     tokens, is_reported = usage["tokens"], usage["source"] == "usage"
     # A prompt and its answer change a context by less than 40 %.
     has_shrunk = is_reported and tokens and before.context_tokens and tokens < 0.6 * before.context_tokens
     if has_shrunk and event["kind"] in ("prompt", "tool"):
-        session.usage = None  # the reported usage is that after the compaction
+        session.usage = UNKNOWN_USAGE  # the reported usage is that after the compaction
         missed: HookEvent = {**event, "kind": "before_compaction"}
         record(missed, session)
         texts = reactions.run_due(missed, session)

@@ -38,7 +38,7 @@ def react(event: HookEvent, session: Session) -> Reaction:
     """Set the timer at the end of a turn, unless the turn belongs to the compaction command itself."""
     if not os.environ.get(IDLE_RUN):
         usage = session.usage
-        used = ratio(usage["percent"], usage["tokens"], usage["window"]) if usage is not None else None
+        used = ratio(usage["percent"], usage["tokens"], usage["window"])
         set_timer(session.state, used, session.config, cwd=event["cwd"], transcript=event["transcript"])
     return Reaction()
 

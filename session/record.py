@@ -77,10 +77,10 @@ def _record_turn(event: HookEvent, session: Session) -> None:
     state.cwd = _path(event["cwd"]) or state.cwd
     paths = [path for given in event["files"][-FILES_KEPT:] if (path := _path(given))]
     state.files = list(dict.fromkeys([*reversed(paths), *reversed(state.files)]))[:FILES_KEPT][::-1]
-    if usage := session.usage:  # figures that are not known stay as they were
-        state.context_tokens = state.context_tokens if usage["tokens"] is None else usage["tokens"]
-        state.context_limit = state.context_limit if usage["window"] is None else usage["window"]
-        state.percent = state.percent if usage["percent"] is None else usage["percent"]
+    usage = session.usage  # figures that are not known stay as they were
+    state.context_tokens = state.context_tokens if usage["tokens"] is None else usage["tokens"]
+    state.context_limit = state.context_limit if usage["window"] is None else usage["window"]
+    state.percent = state.percent if usage["percent"] is None else usage["percent"]
     state.counts["flushes" if kind == "before_compaction" else "saves"] += 1
     state.updated_at = now
     session.plan = _plan(event, session)
@@ -120,7 +120,7 @@ def _record_compaction(state: SessionState, now: int) -> None:
 def _plan(event: HookEvent, session: Session) -> TaskPlan:
     """What to do for the task; `session.state` has it already."""
     state, is_flush = session.state, event["kind"] == "before_compaction"
-    zone = zone_of(session.usage["percent"] if session.usage is not None else None, session.config)
+    zone = zone_of(session.usage["percent"], session.config)
     entered: list[str] = []
     if not is_flush and zone in ("warm", "hot") and not state.warm_zone_entered:
         entered.append("warm")

@@ -53,6 +53,7 @@ if TYPE_CHECKING:
 
 
 COMPONENT = "session-lifecycle"  # of the events about sessions
+UNKNOWN_USAGE: ContextUsage = {"tokens": None, "window": None, "percent": None, "source": "none"}
 TASK_TAGS = ("compaction-extract", "session-task")
 NEW_TASK = "new-task"
 COOLDOWN_MS = 60_000  # no second recovery note, and no refresh, within this time (docs/mirrored.md)
@@ -85,7 +86,7 @@ class Session:
         """The state as it was before this call, None if the session had no state file."""
         self.set_aside = ""
         """The path to which a damaged state file was renamed."""
-        self.usage: ContextUsage | None = None
+        self.usage = UNKNOWN_USAGE
         self.plan: TaskPlan | None = None
         """What `record` decided to do for the task."""
         self.entries: Sequence[Entry] = ()

@@ -68,7 +68,7 @@ def run_due(event: HookEvent, session: Session) -> list[Text]:
 def due(event: HookEvent, session: Session) -> list[str]:
     """The names of the reactions that may have something to do, in order."""
     kind, state, config, plan = event["kind"], session.state, session.config, session.plan
-    percent = session.usage["percent"] if session.usage is not None else None
+    percent = session.usage["percent"]
     is_half_full = percent is not None and percent >= HALF_FULL_PERCENT
     is_foreground_turn = kind == "turn" and event["source"] != "background"
     # A client may go on with a compacted session in another process (Qwen Code: `compact`).

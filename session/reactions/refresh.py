@@ -95,7 +95,7 @@ def trigger_of(message: str, session: Session) -> str:
     state, now, last = session.state, session.now, session.state.last_refresh_at
     if session.is_cooling_down or (last is not None and 0 <= now - last < COOLDOWN_MS):
         return ""
-    percent = session.usage["percent"] if session.usage is not None else None
+    percent = session.usage["percent"]
     if percent is not None and percent >= HALF_FULL_PERCENT and not state.half_refreshed:
         return "half-full"
     if not message or now - state.started_at < 5 * MINUTE_MS:  # a session that has just begun knows what there is

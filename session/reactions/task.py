@@ -76,13 +76,13 @@ def save_checkpoint(event: HookEvent, config: Config, *, role: str = "") -> dict
 
 def _result(session: Session, done: Mapping[str, Any], began: float) -> dict[str, Any]:
     """What the command prints; `done` is what the reaction `task` says."""
-    state, plan, usage = session.state, session.plan, session.usage
+    state, plan = session.state, session.plan
     if plan is None:
         raise ValueError("nothing was recorded")
     hits, memory_id = done.get("hits"), done.get("memoryId")
     result: dict[str, Any] = {
         "sessionId": session.id, "role": state.role, "reason": OFF if plan.recall_reason == OFF else "",
-        "zone": plan.zone, "percent": usage["percent"] if usage is not None else None, "entered": plan.entered,
+        "zone": plan.zone, "percent": session.usage["percent"], "entered": plan.entered,
         "recalled": hits is not None,
         "recallReason": FAILED if plan.must_recall and hits is None else plan.recall_reason,
         "recallQuery": plan.query, "hits": hits or 0, "cachedHits": len(state.recalled_memories),
@@ -121,7 +121,7 @@ def _write(db: apsw.Connection, session: Session) -> str | None:
 
 def _queue_events(event: HookEvent, session: Session, plan: TaskPlan, hits: int | None, memory_id: str | None) -> None:
     state, written, is_flush = session.state, memory_id is not None, event["kind"] == "before_compaction"
-    percent = session.usage["percent"] if session.usage is not None else None
+    percent = session.usage["percent"]
     totals = {"recallHits": len(state.recalled_memories), "filesCount": len(state.files_modified)}
     events: list[tuple[str, dict[str, Any]]] = []
     if hits is not None:
