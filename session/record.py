@@ -185,8 +185,7 @@ def leave_out_abandoned(session: Session, db: apsw.Connection, asked: Sequence[s
     state.files = [path for path in state.files if relative(path, folder) in files]
     state.recall_cache = []
     state.recalled_hash = ""
-    if session.plan is not None:
-        session.plan.query = task_query(state.messages)
+    session.plan.query = task_query(state.messages)
 
 
 def own_event(kind: Kind, **fields: Any) -> HookEvent:

@@ -87,8 +87,8 @@ class Session:
         self.set_aside = ""
         """The path to which a damaged state file was renamed."""
         self.usage = UNKNOWN_USAGE
-        self.plan: TaskPlan | None = None
-        """What `record` decided to do for the task."""
+        self.plan = TaskPlan()
+        """What `record` decided to do for the task: nothing, unless the event is of a turn."""
         self.entries: Sequence[Entry] = ()
         """The entries that the event brought: the last 400 that were archived, or all entries in its payload."""
         self.must_store_events = False
@@ -309,9 +309,12 @@ class TaskPlan:
 
     __slots__ = ("entered", "must_recall", "must_write", "query", "recall_reason", "write_reason", "zone")
 
-    def __init__(self, zone: Zone, entered: list[str], query: str, recall_reason: str, write_reason: str) -> None:
+    def __init__(
+        self, zone: Zone = "unknown", entered: Sequence[str] = (), query: str = "", recall_reason: str = "",
+        write_reason: str = "",
+    ) -> None:  # fmt: skip
         self.zone = zone
-        self.entered = entered
+        self.entered = [*entered]
         """The zones that this turn entered."""
         self.query = query
         self.recall_reason = recall_reason

@@ -81,7 +81,7 @@ def due(event: HookEvent, session: Session) -> list[str]:
         "project": kind in ("prompt", "tool") and event["files"],
         "refresh": (kind == "prompt" and event["messages"]) or (kind in ("prompt", "tool") and is_half_full),
         "failure": kind == "failure" and event["error"],
-        "task": plan and (plan.must_recall or plan.must_write or plan.entered or kind == "before_compaction"),
+        "task": plan.must_recall or plan.must_write or plan.entered or kind == "before_compaction",
         "daily_log": kind == "before_compaction",
         "compaction": kind in ("before_compaction", "before_branch"),
         "idle": is_foreground_turn and config.get_int("compaction.idle_trigger_minutes"),

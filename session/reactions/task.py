@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 def react(event: HookEvent, session: Session) -> Reaction:
     """Do what `session.plan` calls for; `about` has `hits` and `memoryId`, None if not done."""
     plan, state = session.plan, session.state
-    if plan is None:
-        return Reaction()
     hits = memory_id = None
     if plan.must_recall:
         found = session.recall(plan.query, session.project())
@@ -45,7 +43,7 @@ def react(event: HookEvent, session: Session) -> Reaction:
             state.counts["writes"] += 1
             state.written_hash = state.task_hash
             state.task_memory_ids = [*(known for known in state.task_memory_ids if known != memory_id), memory_id]
-    _queue_events(event, session, plan, hits, memory_id)
+    _queue_events(event, session, hits, memory_id)
     return Reaction(about={"hits": hits, "memoryId": memory_id})
 
 
@@ -57,7 +55,7 @@ def save_checkpoint(event: HookEvent, config: Config, *, role: str = "") -> dict
     began = time.monotonic()
     session = Session(event["session"], config, role=role)
     if session.is_off(event["cwd"]):
-        session.plan = TaskPlan("unknown", [], "", OFF, OFF)
+        session.plan = TaskPlan(recall_reason=OFF, write_reason=OFF)
         return _result(session, {}, began)
     with session:
         session.usage = usage_of(event)
@@ -77,8 +75,6 @@ def save_checkpoint(event: HookEvent, config: Config, *, role: str = "") -> dict
 def _result(session: Session, done: Mapping[str, Any], began: float) -> dict[str, Any]:
     """What the command prints; `done` is what the reaction `task` says."""
     state, plan = session.state, session.plan
-    if plan is None:
-        raise ValueError("nothing was recorded")
     hits, memory_id = done.get("hits"), done.get("memoryId")
     result: dict[str, Any] = {
         "sessionId": session.id, "role": state.role, "reason": OFF if plan.recall_reason == OFF else "",
@@ -119,8 +115,9 @@ def _write(db: apsw.Connection, session: Session) -> str | None:
     return write_task(db, draft, now=session.now)
 
 
-def _queue_events(event: HookEvent, session: Session, plan: TaskPlan, hits: int | None, memory_id: str | None) -> None:
-    state, written, is_flush = session.state, memory_id is not None, event["kind"] == "before_compaction"
+def _queue_events(event: HookEvent, session: Session, hits: int | None, memory_id: str | None) -> None:
+    state, plan = session.state, session.plan
+    written, is_flush = memory_id is not None, event["kind"] == "before_compaction"
     percent = session.usage["percent"]
     totals = {"recallHits": len(state.recalled_memories), "filesCount": len(state.files_modified)}
     events: list[tuple[str, dict[str, Any]]] = []
