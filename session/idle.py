@@ -178,10 +178,9 @@ def compact(session_id: str, config: Config) -> dict[str, Any] | None:
     try:
         with files.FileLock(states.work_lock(session_id, "idle"), 0.1):  # a listing may hold it for a moment
             state = states.read_state(session_id)
-            timer = state.idle_timer if state is not None else None
-            if state is None or timer is None or status(state, clock.now_ms(), in_progress=False) != "due":
-                return None  # a message or a compaction came first
-            return _compact(state, timer, config)
+            if state and (timer := state.idle_timer) and status(state, clock.now_ms(), in_progress=False) == "due":
+                return _compact(state, timer, config)
+            return None  # a message or a compaction came first
     except (files.LockTimeout, Failure, OSError):
         return None
 
@@ -266,8 +265,7 @@ def _remove_timer(session_id: str, scheduled_at: int | None = None) -> tuple[Ses
     """Remove the timer of a session, if it was set at this time. Returns the state, and whether it was removed."""
     with states.state_lock(session_id):
         state, _ = states.load_state(session_id)
-        timer = state.idle_timer if state is not None else None
-        if state is None or timer is None or scheduled_at not in (None, timer["scheduledAt"]):
+        if not (state and (timer := state.idle_timer)) or scheduled_at not in (None, timer["scheduledAt"]):
             return state, False
         state.idle_timer = None
         states.write_state(state)

@@ -137,10 +137,10 @@ def kept_text(path: str, agent: str) -> str:
     most = 8 * 1024 * 1024  # bytes: a context holds less
     with sources.open_source(path) as source:
         lines = (client.entries(content.parsed(line) or {}) for _, line in lines_backward(source, most))
-        compaction = next((entry for entries in lines for entry in entries if entry.kind == "compaction"), None)
-        for entries in lines if compaction is not None and compaction.first_kept else ():
+        first = next((entry.first_kept for entries in lines for entry in entries if entry.kind == "compaction"), "")
+        for entries in lines if first else ():
             texts += reversed(content.texts_in([entry.content for entry in entries if entry.kind != "system"]))
-            if compaction is not None and entries and entries[0].id == compaction.first_kept:
+            if entries and entries[0].id == first:
                 return "\n".join(reversed(texts))
     return ""
 
