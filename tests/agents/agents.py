@@ -25,24 +25,27 @@ NETWORK_ERRORS = (
 def install(name: str) -> int:
     """Install the pinned version unless it is there; returns the exit code."""
     client, folder = CLIENTS[name], client_folder(name)
-    packages = [f"{client.PACKAGE}@{client.VERSION}"]
-    if node := getattr(client, "NODE", ""):
-        packages.append(f"node@{node}")
+    # a newer Node first: the installation of OpenClaw runs with it, and refuses an older one
+    packages = [
+        *(f"node@{node}" for node in [getattr(client, "NODE", "")] if node),
+        f"{client.PACKAGE}@{client.VERSION}",
+    ]
     if installed_version(name) != client.VERSION:
         folder.mkdir(parents=True, exist_ok=True)
         cache = folder / ".npm-cache"
         flags = ["--save-exact", "--no-audit", "--no-fund", "--loglevel", "error", "--fetch-retries", "1"]
-        done = subprocess.run(
-            ["npm", "install", "--prefix", str(folder), "--cache", str(cache), *flags, *packages],
-            stdin=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            text=True,
-            cwd=folder,
-        )
+        words = ["npm", "install", "--prefix", str(folder), "--cache", str(cache), *flags]
+        for package in packages:
+            done = subprocess.run(
+                [*words, package], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, cwd=folder
+            )
+            if done.returncode:
+                print(f"{name}: npm could not install {package}\n{done.stderr.strip()}", file=sys.stderr)
+                return UNREACHABLE if any(code in done.stderr for code in NETWORK_ERRORS) else 1
         shutil.rmtree(cache, ignore_errors=True)
-        if done.returncode or installed_version(name) != client.VERSION:
-            print(f"{name}: npm could not install {packages[0]}\n{done.stderr.strip()}", file=sys.stderr)
-            return UNREACHABLE if any(code in done.stderr for code in NETWORK_ERRORS) else 1
+        if installed_version(name) != client.VERSION:
+            print(f"{name}: npm installed {installed_version(name)} instead of {client.VERSION}", file=sys.stderr)
+            return 1
     return check_start(name)
 
 
