@@ -15,7 +15,7 @@ Every step is linear in the text, and none raises on any str.
 from __future__ import annotations
 
 from core import TYPE_CHECKING
-from core.redaction.clues import ENCODED, NAME_PARTS, SPACES, Clues, may_hold_secret
+from core.redaction.clues import ENCODED, NAME_PARTS, SPACES, Clues, hides, may_hold_secret
 
 if TYPE_CHECKING:
     import re
@@ -25,11 +25,6 @@ Span = tuple[int, int, str]
 """The start, end and kind of a secret."""
 MARK = "[redacted:"
 MAX_NAME_CHARS = 120
-_INVISIBLE = (
-    "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f"
-    "\ufeff\uffa0\ufff9-\ufffb\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
-)
-"""The class of characters that hide a secret."""
 PRINTING = (
     "op read|op item get|op env|op inject|bw get|vault kv get|vault read|vault -field|keyring get|ansible-vault view"
     "|ansible-vault decrypt|aws-vault env|chamber env|chamber read|chamber export|doppler env|aws --with-decryption"
@@ -156,7 +151,8 @@ def _find_obfuscated(text: str) -> list[Span]:
     from re import escape
 
     colour = r"(?:\x1b|\\u001[bB]|\\x1[bB]|\\033)\[[0-9;:?]{0,40}[A-Za-z]"
-    pattern = compiled(f"(?i)({colour}|[{SPACES}])|[{_INVISIBLE}]+|({'|'.join(map(escape, ENCODED))})")
+    hiding = "".join(char for char in sorted(set(text)) if not char.isascii() and hides(char))
+    pattern = compiled(f"(?i)({colour}|[{SPACES}])|[\0{escape(hiding)}]|({'|'.join(map(escape, ENCODED))})")
     decoded: list[str] = []
     places: list[int] = []  # of each character of the copy in the text
     done = 0

@@ -54,7 +54,7 @@ ENCODED = {
     "&quot;": '"', "&#34;": '"', "&#x22;": '"', "&#39;": "'", "&#61;": "=", "&amp;": "&", "\uff1a": ":", "\uff1d": "=",
 }  # fmt: skip
 """Signs by their encoded forms."""
-_PRINTABLE_HIDING = frozenset(map(chr, range(0xFE00, 0xFE0F))).union(
+_PRINTABLE_HIDING = frozenset(map(chr, range(0xFE00, 0xFE10))).union(
     "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u3164\uffa0"
 )
 """What hides a secret although `str.isprintable` accepts it."""
@@ -201,11 +201,16 @@ def _may_be_password(word: str) -> bool:
     return len(word) >= 6 and any(map(str.isdigit, word)) and word.lower() != word.upper()
 
 
+def hides(char: str) -> bool:
+    """Whether a character does not show, so that it could hide a secret."""
+    return not char.isprintable() or char in _PRINTABLE_HIDING or char >= "\U000e0000"
+
+
 def _has_invisible(words: set[str]) -> bool:
     """Whether characters that do not show could hide a secret in the words."""
     joined = " ".join(words)
-    signs = set(joined) - _harmless_chars
-    hiding = {char for char in signs if not char.isprintable() or char in _PRINTABLE_HIDING or char >= "\U000e0000"}
-    _harmless_chars.update(signs - hiding - {"\ufe0f"})
+    signs = set(joined) - _harmless_chars - {"\ufe0f"}
+    hiding = set(filter(hides, signs))
+    _harmless_chars.update(signs - hiding)
     # after an emoji, the last selects its form
     return bool(hiding) or any(before[-1:].isascii() for before in joined.split("\ufe0f")[:-1])

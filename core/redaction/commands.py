@@ -102,10 +102,8 @@ def find_in_commands(text: str, lower: str, signs: set[str]) -> list[Span]:
         r"\\{0,3}[\"']?(?<=[\s\"'])"
     )
     spans: list[Span] = []
-    announced = [sign.strip() for sign in signs]
     for programs, needed, secret in _PROGRAMS:
-        may_match = any(map(f"{programs}|{needed}".__contains__, announced))
-        if may_match and any(map(lower.__contains__, needed.split("|"))):
+        if any(map(lower.__contains__, needed.split("|"))):
             needs = rf"(?=[^\n]{{0,400}}?(?i:{needed}))" if needed else ""
             for program in filter(text.__contains__, programs.split("|")):
                 begins = rf"{program}(?:(?<![^\s/;|&($`\"'=]{program})|(?<=\\n{program}))"
@@ -116,8 +114,7 @@ def find_in_commands(text: str, lower: str, signs: set[str]) -> list[Span]:
         if _looks_like_password(match):
             _add(match, "password", spans)
     for kind, needed, pattern in _PATTERNS:
-        may_match = any(map(needed.__contains__, announced)) and any(map(lower.__contains__, needed.split("|")))
-        for match in compiled(pattern).finditer(text) if may_match else ():
+        for match in compiled(pattern).finditer(text) if any(map(lower.__contains__, needed.split("|"))) else ():
             _add(match, kind, spans)
     return spans
 

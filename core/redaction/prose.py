@@ -46,8 +46,6 @@ def _described_value(text: str, lower: str, name: Name) -> Span | None:
     below = text.find("\n", end, end + MAX_REACH) if follows and not stop else -1
     if below >= 0 and text[end:below].rstrip(" \t\r\"'`*")[-1:] in (":", ")"):
         at, stop = value_below(text, start, below + 1, kind)
-        fits = is_made_up(text[at:stop]) or (kind == "password" and stop - at > 15)
-        at, stop = (at, stop) if fits else NOTHING
     if not stop and kind != "pass":
         at, stop = _value_before(text, start, kind)
     return (at, stop, label(kind)) if stop else None
@@ -129,9 +127,8 @@ def _value_after(text: str, lower: str, start: int, end: int, kind: str) -> tupl
         if found[1]:
             return found
     found = _linked_value(text, lower, (start, end, kind), words, linked=linked)
-    if not found[1] and lower[start:end] in FOREIGN:  # in another language, a made-up word in the same sentence
-        last = next((number for number, (_, word) in enumerate(words, 1) if word[-1] in ".!?;"), len(words))
-        values = (_value_at(text, at, kind) for at, _ in words[:last])
+    if not found[1] and lower[start:end] in FOREIGN:  # in another language, a made-up word on the same line
+        values = (_value_at(text, at, kind) for at, _ in words)
         found = next(((at, stop) for at, stop in values if is_made_up(text[at:stop])), NOTHING)
     return found
 

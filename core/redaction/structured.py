@@ -181,12 +181,9 @@ def redact_fields(value: object, plain: Plain, kind: str = "", program: str = ""
     `program`: takes the values of a list as arguments.
     """
     if isinstance(value, str):
-        if not kind or is_placeholder(value):
-            return plain(value)
-        if kind in ("key", "auth", "pass"):
-            return f"{MARK}api-key]" if is_strong(value) else plain(value)
         is_path = kind in LOOSE and value[:1] in ("/", "~") and "/" in value[1:]
-        return plain(value) if is_path else f"{MARK}{label(kind)}]"
+        is_vague = kind in ("", "key", "auth", "pass") and not (kind and is_strong(value))
+        return plain(value) if is_path or is_vague or is_placeholder(value) else f"{MARK}{label(kind)}]"
     if depth > MAX_DEPTH:
         return f"{MARK}depth]"
     if isinstance(value, dict):
