@@ -5,6 +5,8 @@ Judges names and values for the other finders too. Each name costs a bounded loo
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from core import TYPE_CHECKING
 from core.redaction import Span, compiled, places_of
 from core.redaction.clues import FOREIGN, NAME_PARTS
@@ -41,6 +43,7 @@ def words_of(name: str) -> list[str]:
     return words.lower().split()
 
 
+@lru_cache(4096)
 def family(name: str) -> str:
     """The kind of secret that a name announces, or "", as for `tokens` and `passwordHash`.
 
@@ -90,7 +93,6 @@ def find_names(text: str, lower: str, signs: set[str]) -> tuple[list[Name], list
     """
     assigned: list[Name] = []
     others: list[Name] = []
-    families: dict[str, str] = {}
     done = 0
     for at, end in places_of(lower, signs.intersection(NAME_PARTS)):
         if at < done:
@@ -101,9 +103,7 @@ def find_names(text: str, lower: str, signs: set[str]) -> tuple[list[Name], list
         if text[start - 1 : start] == "\\" and text[start] in "nrt" and family(text[start + 1 : end].strip("-.")):
             start += 1  # the letter of an escape
         name = text[start:end]
-        if name not in families:
-            families[name] = family(name.strip("-."))
-        kind = _family_in_context(text, start, end, families[name])
+        kind = _family_in_context(text, start, end, family(name.strip("-.")))
         if not kind:
             continue
         sign = text[end : end + 48].lstrip(" \t\"'`\\]?")[:1]
@@ -171,8 +171,7 @@ def assigned_value(text: str, name: Name) -> Span | None:
     if sign == "," and text[start] == "-" and text[begin : begin + 1] != "-":  # `["login", "--password", "…"]`
         sign = " "
     schemes = r"(?i:(?:bearer|basic|token|apikey|api-key|negotiate|bot|splunk|key)[ \t]{1,4})"
-    has_scheme = kind in ("authorization", "auth", "token", "api-key")
-    scheme = compiled(schemes).match(text, begin) if has_scheme else None
+    scheme = compiled(schemes).match(text, begin) if kind in ("authorization", "auth", "token", "api-key") else None
     begin = scheme.end() if scheme is not None else begin
     # the value may be on the next line, indented further: YAML, perhaps as a block
     line_end = r"[ \t]*+(?:[|>][-+]?)?+(?:[ \t]*+(?:\r?\n|(?<!\\)(?:\\r)?\\n)){1,2}+"
@@ -355,8 +354,8 @@ def _quoted_end(text: str, name: Name, at: int, mark: str, sign: str, tight: boo
 
 def value_below(text: str, start: int, at: int, kind: str, *, is_block: bool = False) -> tuple[int, int]:
     """The single word in the lines at `at`, below a name and its `:`, or the YAML block there; (0, 0) for none."""
-    lines = [line for line in text[at : at + MAX_LINE].replace("\\n", " \n").split("\n")[:3] if line.strip(" \t\r`")]
-    line = lines[0] if lines else ""
+    lines = text[at : at + MAX_LINE].replace("\\n", " \n").split("\n")[:3]
+    line = next((line for line in lines if line.strip(" \t\r`")), "")
     value = line.strip(" \t\r\"'`*,").removesuffix("\\r")
     head = _line_before(text, start).rsplit("\\n", 1)[-1]
     indent = head[: len(head) - len(head.lstrip(" \t"))]
@@ -424,9 +423,7 @@ def is_name_of_code(value: str, kind: str, *, quoted: bool) -> bool:
         return False
     # the last word of a name of code: `Uint8Array`, `Web3Credentials`, `passwordSchema`
     ends = "array buffer bytes str string type schema request response config options props input ref provider"
-    if not quoted and words[-1] in ends.split():
-        return True
-    return bool(family(value)) and kind not in LOOSE
+    return (not quoted and words[-1] in ends.split()) or (kind not in LOOSE and bool(family(value)))
 
 
 def is_described(value: str, kind: str, *, quoted: bool = False, linked: bool = True, sure: bool = False) -> bool:
@@ -445,10 +442,8 @@ def is_described(value: str, kind: str, *, quoted: bool = False, linked: bool = 
     signs = not SIGNS.isdisjoint(value[1:] if quoted else value[1:-1])
     if kind not in LOOSE:
         key = r"(?i)(?:[0-9a-f]{32}|[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12})\Z"
-        min_digits = 1 if len(value) >= 16 and value.isalnum() else 2
-        is_token = sum(char in DIGITS for char in value) >= min_digits and letters
         is_mixed = cased and len(value) >= 16 and value.isalnum()
-        fits = is_token and (quoted or linked or is_mixed or compiled(key).match(value) is not None)
+        fits = digits and letters and (quoted or linked or is_mixed or compiled(key).match(value) is not None)
     elif quoted:
         fits = sure or (len(value) >= 6 and (digits or signs or (linked and value.isalpha() and value.islower())))
     elif sure or not linked:

@@ -187,8 +187,7 @@ def _prints_secret(step: Step, command: str) -> bool:
     given = {part for word in words for part in (word.lower(), *word.lower().split("="))}
     if program in ("kubectl", "oc") and not any(part in word for part in ("json", "yaml", "templ") for word in words):
         return "-t" in given  # otherwise it is a list of names
-    printing = (words.split(" ") for words in PRINTING)
-    return any(words[0] in (program, "") and given.issuperset(words[1:]) for words in printing)
+    return any(first in (program, "") and given.issuperset(rest) for first, *rest in (c.split(" ") for c in PRINTING))
 
 
 def _selects_secret(steps: list[Step]) -> bool:

@@ -177,9 +177,8 @@ def _value_at(text: str, at: int, kind: str, *, linked: bool = True, sure: bool 
     )
     match = compiled(given).match(text, at, at + 170)
     group = match.lastindex or 0 if match else 0
-    if match and is_described(match[group], kind, quoted=group < 4, linked=linked, sure=sure):
-        return match.span(group)
-    return NOTHING
+    fits = match and is_described(match[group], kind, quoted=group < 4, linked=linked, sure=sure)
+    return match.span(group) if match and fits else NOTHING
 
 
 def _value_before(text: str, start: int, kind: str) -> tuple[int, int]:

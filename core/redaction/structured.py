@@ -37,8 +37,7 @@ def find_structured(text: str, lower: str, names: list[Name]) -> list[Span]:
     """The (start, end, kind) of each secret known by its field, call, column or manifest."""
     in_fields = [name for name in names if _is_in_field(lower, name)]
     spans = each_once(text, in_fields, lambda name: _value_of_field(text, name))
-    spans += [*_in_columns(text, names), *_in_calls(text)]
-    spans += _in_inserts(text) if "values" in lower else ()
+    spans += [*_in_columns(text, names), *_in_calls(text), *_in_inserts(text)]
     if "Secret" in text:
         spans += _in_json_manifests(text) + _in_yaml_manifests(text)
     return spans
@@ -73,9 +72,8 @@ def _in_calls(text: str) -> list[Span]:
         r"(?:mysqli|mysqli?_connect|getConnection|PDO|\.login|Auth|basic_auth|auth ?= ?|Credential|jwt\.sign"
         r"|createHmac)\(((?:Some\(|[^()]){0,400})"
     )
-    begins = ("mysql", "getConnection(", "PDO(", "login(", "uth", "redential(", "jwt.", "Hmac(")
     spans: list[Span] = []
-    for call in compiled(calls).finditer(text) if any(map(text.__contains__, begins)) else ():
+    for call in compiled(calls).finditer(text):
         for match in compiled(r",[\s\\]{0,8}(?:Some\()?(['\"])([^'\"\n]{4,200})\1").finditer(text, *call.span(1)):
             value = match.group(2).rstrip("\\")
             if " " not in value and is_described(value, "password"):
@@ -194,10 +192,10 @@ def redact_fields(value: object, plain: Plain, kind: str = "", program: str = ""
     return value
 
 
-def _redact_dict(source: dict[object, object], plain: Plain, inherited: str, depth: int) -> dict[object, object]:
+def _redact_dict(source: dict[object, object], plain: Plain, inherited: str, depth: int) -> object:
     target: dict[object, object] = {}
     labelled, typed = _labels(source) if 1 < len(source) < 32 else ("", "")
-    programs = [source.get(key) for key in ("command", "cmd", "program")]
+    programs = map(source.get, ("command", "cmd", "program"))
     program = next((name for name in programs if isinstance(name, str)), "")
     for key, item in source.items():
         kind = _kind(key, item, inherited or labelled, typed) if isinstance(key, str) else ""

@@ -110,8 +110,7 @@ def find_formed(text: str, clues: Clues) -> list[Span]:
     for kind, anchors, pattern in _SHAPES:
         if not clues.signs.isdisjoint(anchors.split("|")):
             spans += find_matches(text, kind, pattern)
-    is_header = not clues.signs.isdisjoint(("cookie", "curl", "auth"))
-    return spans + _find_pairs(text) if is_header else spans
+    return spans if clues.signs.isdisjoint(("cookie", "curl", "auth")) else spans + _find_pairs(text)
 
 
 def _at_boundary(beginning: str) -> str:
@@ -175,15 +174,12 @@ def find_random(text: str) -> list[Span]:
     shown = compiled(public).sub(lambda match: " " * len(match.group()), text)
     mapped = shown.encode("ascii", "replace").translate(_TOKEN_BYTES).decode("ascii")
     spans: list[Span] = []
-    at = 0
-    # each long word is found after the previous long word, since no shorter word between them contains it
-    for word in [word for word in mapped.split() if len(word) >= MIN_TOKEN]:
-        at = mapped.find(word, at)
-        start, at = at, at + len(word)
-        if word.lower() == word or word.upper() == word or DIGITS.isdisjoint(word) or _is_public(word):
+    for match in compiled(r"\S+").finditer(mapped):
+        word = match.group()
+        if len(word) < MIN_TOKEN or word.lower() == word or DIGITS.isdisjoint(word) or _is_public(word):
             continue
-        tokens = _in_path(text, word, start) if "/" in word else [(start, at)] if is_random(word) else []
-        if tokens and not _is_published(text, start, at):
+        tokens = _in_path(text, word, match.start()) if "/" in word else [match.span()] if is_random(word) else []
+        if tokens and not _is_published(text, *match.span()):
             spans += [(first, end, "high-entropy") for first, end in tokens if not _is_published(text, first, end)]
     return spans
 
@@ -229,12 +225,8 @@ def _in_path(text: str, word: str, start: int) -> list[tuple[int, int]]:
     has_folder = word[0] in "/-" or any(len(part) > 3 and part.isalpha() and part.islower() for part in parts)
     if is_random(word) and len(parts) <= 2 + len(word) // 16 and not has_folder and not any(map(_is_public, parts)):
         return [(start, start + len(word))]
-    spans = []
-    for part in parts:
-        if not _is_public(part) and is_random(part):
-            spans.append((start, start + len(part)))
-        start += len(part) + 1
-    return spans
+    found = compiled("[^/]+").finditer(text, start, start + len(word))
+    return [part.span() for part in found if not _is_public(part.group()) and is_random(part.group())]
 
 
 def _is_public(word: str) -> bool:
@@ -303,9 +295,8 @@ def is_placeholder(value: str) -> bool:
 
 def is_strong(value: str) -> bool:
     """Whether a value looks machine-made: a word of 16 characters or more with letters and digits, no path or URL."""
-    if len(value) < 16 or len(value.split()) != 1 or value[0] in "/.~" or "://" in value:
-        return False
-    return not DIGITS.isdisjoint(value) and value.upper() != value.lower()
+    is_word = len(value.split()) == 1 and value[0] not in "/.~" and "://" not in value
+    return is_word and len(value) >= 16 and not DIGITS.isdisjoint(value) and value.upper() != value.lower()
 
 
 def is_made_up(value: str) -> bool:
