@@ -227,22 +227,20 @@ def _spans(event: Event, resource: Resource) -> Iterator[ReadableSpan]:
         name: shared[name] for name in ("session.id", "gen_ai.conversation.id", "joelclaw.source") if name in shared
     }
     error = {"error.type": shared["error.type"]} if "error.type" in shared else {}
-    sampled = TraceFlags(TraceFlags.SAMPLED)
     # Name, start, end, attributes, and whether it failed: of the event, then of its steps.
     rows = [(_span_name(event), start, end, {**about, **shared, "log.record.uid": event["id"]}, not event["success"])]
     for name, began, ended in event["metadata"].get("steps", ()):
         first, last = (min(start + int(ms * 1_000_000), end) for ms in (began, ended))
         is_failed = name == event["metadata"].get("step")
         rows.append((name, first, last, {**own, **(error if is_failed else {})}, is_failed))
-    contexts = [
-        SpanContext(_trace_id(event), _span_id(f"{event['id']} {number}" if number else event["id"]), False, sampled)
-        for number in range(len(rows))
-    ]
+    root: SpanContext | None = None
     for number, (name, first, last, attributes, is_failed) in enumerate(rows):
+        span_id = _span_id(f"{event['id']} {number}" if number else event["id"])
+        context = SpanContext(_trace_id(event), span_id, False, TraceFlags(TraceFlags.SAMPLED))
         yield ReadableSpan(
             name=name,
-            context=contexts[number],
-            parent=contexts[0] if number else None,
+            context=context,
+            parent=root,
             resource=resource,
             attributes=attributes,
             status=Status(StatusCode.ERROR, event.get("error")) if is_failed else Status(StatusCode.UNSET),
@@ -250,6 +248,7 @@ def _spans(event: Event, resource: Resource) -> Iterator[ReadableSpan]:
             end_time=last,
             instrumentation_scope=_SCOPE,
         )
+        root = root or context
 
 
 def _span_name(event: Event) -> str:

@@ -1,7 +1,14 @@
 """Names in a query (files, identifiers, options), and the tool calls that contain them. Hot path.
 
-A call is found if it contains the query word for word, its single name, or some of its names and words. Its hit shows
-the passage around the name, and the call's place: tool, file, session, prompt and number.
+| a call that contains | scores |
+|---|---|
+| the query word for word: a copied error or command | .85 |
+| the single name that the query is; the same in another case | .8; .75 |
+| some of the names and words of the query | .9 · its BM25, as in `recall.ranking`: messages answer more often than tools |
+| no whole name, but one that begins with the single name, or ends as its path does | .45 |
+
+So a name comes before most documents, and a copied error before a name. A hit shows the passage around the name, and
+the call's place: tool, file, session, prompt and number.
 """
 
 from __future__ import annotations
@@ -177,10 +184,7 @@ def matching_calls(
 
 
 def _calls_containing(db: apsw.Connection, query: str, names: QueryNames, filters: Filters) -> list[CallMatch]:
-    """The calls that contain the whole query, its single name, or any of its names and words; unsorted.
-
-    The closer a call is to the query, the higher its score; the query word for word is a copied error or command.
-    """
+    """The calls that contain the whole query, its single name, or any of its names and words; unsorted."""
     count = calls.size(db)
     if not count:
         return []
@@ -193,7 +197,6 @@ def _calls_containing(db: apsw.Connection, query: str, names: QueryNames, filter
     elif wanted:
         half = ranking.half_bm25(len(wanted), max(count, SMALL_INDEX))
         for bm25, call in calls.best(db, wanted, filters):
-            # Messages answer more often than the output of tools.
             found[call["rowid"]] = CallMatch(call, 0.9 * ranking.saturated(bm25, half), wanted)
     if len(query.split()) > 1:
         for call in calls.holding_all(db, [query], filters):

@@ -109,11 +109,11 @@ class Ranking:
         segments, trust = _segments(source, [traits["rowid"] for traits, _ in documents], terms)
         ranked = []
         for traits, raw in documents:
-            segment, weight = segments.get(traits["rowid"]), 0.0
+            text, segment = raw * _stage(traits), segments.get(traits["rowid"])
             if segment is not None:
                 # A conversation spreads an answer over several messages. At work, a single message sums up the result.
                 weight = trust * (0.45 if is_work(traits) else 0.65)
-            text = raw * _stage(traits) * (1 - weight) + (segment or 0.0) * weight
+                text = text * (1 - weight) + segment * weight
             boost = _boost(traits)
             factors = self._time(traits) * self._scope.factor(traits["project"], traits["session"]) * boost
             ranked.append(Ranked(min(1.0, text * factors) * coverage, raw, boost, traits))
@@ -157,12 +157,9 @@ def _meaning(cosine: float | None, traits: Traits, smallness: float) -> float:
     paraphrase = 0.8 - 0.2 * smallness
     similarity = min(max(((cosine or 0.0) - unrelated) / (paraphrase - unrelated), 0.0), 1.0)
     if traits["collection"] != "episodes":
-        in_large_store, in_small_store = 0.35, 0.7
-    elif is_work(traits):  # it is full of identifiers, which have no vectors
-        in_large_store, in_small_store = 0.2, 0.35
-    else:
-        in_large_store, in_small_store = 0.35, 0.35
-    return similarity * (in_large_store + (in_small_store - in_large_store) * smallness)
+        return similarity * (0.35 + 0.35 * smallness)
+    # work is full of identifiers, which have no vectors
+    return similarity * (0.2 + 0.15 * smallness if is_work(traits) else 0.35)
 
 
 def _segments(source: LocalCandidates, rows: list[int], terms: Sequence[str]) -> tuple[dict[int, float], float]:
