@@ -4,7 +4,7 @@
 |---|---|
 | the query word for word: a copied error or command | .85 |
 | the single name that the query is; the same in another case | .8; .75 |
-| some of the names and words of the query | .9 · its BM25, as in `recall.ranking`: messages answer more often than tools |
+| some of the names and words of the query | .9 · the score of its BM25: messages answer more often than tools |
 | no whole name, but one that begins with the single name, or ends as its path does | .45 |
 
 So a name comes before most documents, and a copied error before a name. A hit shows the passage around the name, and

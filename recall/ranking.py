@@ -23,9 +23,8 @@ What has a raw score below MIN_RAW is dropped. Then `raise_conclusions` may put 
 prompt and its steps, and `recall.engine` drops what `reasons_to_drop` names and halves what `restates_question`.
 
 An episode is a message of a transcript. In a session with tool calls it is part of work, in any other session part of
-a conversation. Numbers without another reason were tuned on the first 84 questions of docs/figures.md, which reports
-two further sets of questions about sessions. A number was removed if recall without it lost less than 1 % of the
-answers on those.
+a conversation. Numbers without another reason were tuned on the first 84 questions of docs/figures.md, which also says
+what recall loses without each of them, and how it does on two further sets.
 """
 
 from __future__ import annotations
