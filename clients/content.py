@@ -39,7 +39,7 @@ NO_TEXT = (
     "signature", "thinkingSignature", "thoughtSignature", "textSignature",
 )  # fmt: skip
 
-LARGE_BYTES = 64 * 1024  # of a line that may hold images, and takes longer to read
+LARGE_BYTES = 64 * 1024  # of a line that may hold images
 BLOCK_BYTES = 256 * 1024  # of a longer line that are read at once
 IMAGE_CHARS = 4800  # of an image in the context: 1200 tokens, as pi estimates it
 
@@ -89,7 +89,7 @@ def read_lines(source: Source, offset: int, most: int) -> list[tuple[bytes, int]
     lines = []
     for line in data[: last + 1].split(b"\n")[:-1]:
         offset += len(line) + 1
-        lines.append((_without_images(line) if len(line) > LARGE_BYTES else line, offset))
+        lines.append((_without_images(line), offset))
     return lines
 
 
@@ -114,7 +114,9 @@ def _long_line(source: Source, offset: int) -> list[tuple[bytes, int]]:
 
 def _without_images(line: bytes) -> bytes:
     """A line, or a block of it, without most of the base64 in it. It stays valid JSON: escapes are never cut."""
-    import re  # only long lines need it
+    if len(line) <= LARGE_BYTES:
+        return line
+    import re
 
     base64 = rb"[A-Za-z0-9+/=_-]{16,}(?:\\[/n][A-Za-z0-9+/=_-]*)*"  # its slashes may be escaped, its lines broken
     return re.sub(base64, lambda run: run[0] if len(run[0]) < 4096 else run[0][:8], line)
