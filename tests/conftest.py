@@ -191,6 +191,15 @@ def attempt(
     return Attempt(code, out.decode(), err.decode(), words, time.monotonic() - began)
 
 
+def put(path: Path, content: str | bytes, mode: int | None = None) -> Path:
+    """Write a file and its folder; returns the path."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    if mode is not None:
+        path.chmod(mode)
+    return path
+
+
 def begin(home: Path, *words: str, cwd: Path | None = None, **env: str) -> subprocess.Popen[bytes]:
     """Start a command in a process of its own, to be ended by `communicate`."""
     streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}

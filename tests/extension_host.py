@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import PATIENCE_S, clean_environment
+from conftest import PATIENCE_S, clean_environment, put
 
 import clients
 from session.install import client_settings, own_entries
@@ -134,9 +134,7 @@ class Host:
         return [command for command in commands if command]
 
     def _place(self, text: str) -> None:
-        at = self.folder / "bin" / "joelclaw"
-        at.write_text(text)
-        at.chmod(0o700)
+        put(self.folder / "bin" / "joelclaw", text, 0o700)
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from claude_transcript import Transcript
-from conftest import JOELCLAW, ROOT, clean_environment
+from conftest import JOELCLAW, ROOT, clean_environment, put
 
 EXAMPLES = Path(ROOT, "docs/examples")
 MEMORY = "src/importer.py: the importer of the tides retries 3 times, since the upstream drops idle connections"
@@ -126,8 +126,7 @@ def test_a_failed_build_is_an_event(shell: Shell) -> None:
     ):
         transcript.used(f"c{number}", "Bash", output, failed=output == error, command=command)
     shell.run(JOELCLAW, "memory", "archive", str(transcript.path))
-    (shell.folder / "build.sh").write_text(f"#!/bin/sh\necho '{error}' >&2\nexit 1\n")
-    (shell.folder / "build.sh").chmod(0o755)
+    put(shell.folder / "build.sh", f"#!/bin/sh\necho '{error}' >&2\nexit 1\n", 0o755)
     shutil.copy(EXAMPLES / "Makefile", shell.folder)
     done = subprocess.run(
         ["make", "build"], capture_output=True, text=True, env=shell.environment, cwd=shell.folder, check=False

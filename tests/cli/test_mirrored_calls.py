@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from claude_transcript import SESSION, Transcript
-from conftest import Run
+from conftest import Run, put
 
 CALLS = Path(__file__).with_name("mirrored_calls.txt")
 KEYS = {
@@ -62,8 +62,7 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "Vault/Projects/12-example/index.md": "---\nstatus: active\n---\n# Example\n\nThe content lifecycle.\n",
         "Vault/inbox/thought.md": "a thought\n",
     }.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(text)
+        put(folder / name, text)
     transcript = Transcript(folder / f"{SESSION}.jsonl")
     transcript.user("mend the retry queue, it loses its lease")
     transcript.assistant("I raise the lease of the retry queue")

@@ -2,11 +2,9 @@
 
 from pathlib import Path
 
-from conftest import NOW_MS, Run
+from conftest import NOW, NOW_MS, Run
 from faults import read_only
 from terminal import on_terminal, without_style
-
-FROZEN = {"JOELCLAW_NOW_MS": str(NOW_MS)}
 
 
 def test_status_of_a_home_without_data(run: Run, home: Path) -> None:
@@ -43,12 +41,12 @@ def test_services_of_the_public_cli_are_reported_as_absent(run: Run, home: Path)
 
 
 def test_status_counts_stored_documents(run: Run, home: Path) -> None:
-    run("memory", "write", "the deploy script needs the staging key", env=FROZEN)
-    run("otel", "emit", "build.ok", env=FROZEN)
-    run("otel", "emit", "build.broke", "--level", "error", "--success", "false", env=FROZEN)
-    run("otel", "emit", "long.ago", "--level", "fatal", "--timestamp", str(NOW_MS - 2 * 86_400_000), env=FROZEN)
-    run("checkpoint", "save", "--session", "s-1", "--percent", "10", "--message", "port the parser", env=FROZEN)
-    result = run("status", env=FROZEN).result
+    run("memory", "write", "the deploy script needs the staging key", env=NOW)
+    run("otel", "emit", "build.ok", env=NOW)
+    run("otel", "emit", "build.broke", "--level", "error", "--success", "false", env=NOW)
+    run("otel", "emit", "long.ago", "--level", "fatal", "--timestamp", str(NOW_MS - 2 * 86_400_000), env=NOW)
+    run("checkpoint", "save", "--session", "s-1", "--percent", "10", "--message", "port the parser", env=NOW)
+    result = run("status", env=NOW).result
     assert result["healthy"] is True
     assert result["counts"]["observations"]["total"] == 1
     assert result["events"]["total"] >= 3

@@ -36,6 +36,18 @@ WRONG = [
     ("completion tcsh", "COMPLETION_INVALID_ARGS"),
     ("status now", "USAGE"),
     ("off --session=", "SWITCH_INVALID_ARGS"),
+    ("idle schedule --session s --minutes 0", "IDLE_INVALID_ARGS"),
+    ("idle schedule --cancel", "IDLE_INVALID_ARGS"),
+    ("lost --kind thoughts", "LOST_INVALID_ARGS"),
+    ("lost a b", "LOST_INVALID_ARGS"),
+    ("otel list --since soon", "OTEL_INVALID_ARGS"),
+    ("search x -c blob_posts", "INVALID_COLLECTION"),
+    ("search x -f colour:=red", "SEARCH_INVALID_ARGS"),
+    ("search x -f type", "SEARCH_INVALID_ARGS"),
+    ("session list --client nobody", "SESSION_INVALID_ARGS"),
+    ("sessions search", "SESSIONS_INVALID_ARGS"),
+    ("memory export --collection dreams", "MEMORY_INVALID_ARGS"),
+    ("memory archive --all --agent vim", "MEMORY_INVALID_ARGS"),
 ]
 
 
@@ -55,7 +67,7 @@ def usage_error(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPat
     return ask
 
 
-def test_wrong_usage_is_one_envelope_with_a_fix(run: Run) -> None:
+def test_wrong_usage_is_one_envelope_with_a_fix_and_writes_nothing(run: Run, home: Path) -> None:
     for words, code in WRONG:
         spawned = run(*words.split(), ok=False)
         assert (spawned.code, spawned.err) == (2, ""), words
@@ -63,6 +75,7 @@ def test_wrong_usage_is_one_envelope_with_a_fix(run: Run) -> None:
         assert list(envelope) == ["ok", "command", "result", "error", "fix", "next_actions"]
         assert (envelope["ok"], envelope["result"], envelope["error"]["code"]) == (False, None, code), words
         assert envelope["error"]["message"] and envelope["fix"]
+    assert not home.exists()
 
 
 def test_on_a_terminal_the_message_and_the_fix_go_to_stderr(home: Path) -> None:

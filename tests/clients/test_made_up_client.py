@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import ROOT, clean_environment
+from conftest import ROOT, clean_environment, put
 
 import clients
 
@@ -104,10 +104,7 @@ def quill(command: Path, home: Path, tmp_path: Path) -> Quill:
 
 @pytest.fixture
 def scroll(tmp_path: Path) -> Path:
-    at = tmp_path / ".quill" / "scrolls" / "one.jsonl"
-    at.parent.mkdir(parents=True)
-    at.write_text("".join(json.dumps(line) + "\n" for line in SCROLL))
-    return at
+    return put(tmp_path / ".quill" / "scrolls" / "one.jsonl", "".join(json.dumps(line) + "\n" for line in SCROLL))
 
 
 def episodes(quill: Quill) -> list[tuple[str, str]]:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import ROOT, Run
+from conftest import ROOT, Run, put
 
 PAYLOADS = ROOT / "tests" / "agents" / "payloads"
 SESSION = "00000000-0000-4000-8000-000000000001"
@@ -24,9 +24,7 @@ def hook(run: Run, tmp_path: Path) -> Hook:
     """Run a hook with a captured payload, with these lines in the transcript; gives the text for the model."""
 
     def call(agent: str, name: str, lines: list[str]) -> str:
-        transcript = tmp_path / TRANSCRIPTS[agent]
-        transcript.parent.mkdir(parents=True, exist_ok=True)
-        transcript.write_text("".join(lines))
+        transcript = put(tmp_path / TRANSCRIPTS[agent], "".join(lines))
         payload = json.loads((PAYLOADS / agent / f"{name}.json").read_text())
         if "transcript_path" in payload:
             payload["transcript_path"] = str(transcript)

@@ -12,7 +12,7 @@ from typing import Any
 import anyio
 import pytest
 from claude_transcript import Transcript
-from conftest import JOELCLAW, NOW_MS, PATIENCE_S, clean_environment, until
+from conftest import JOELCLAW, NOW_MS, PATIENCE_S, clean_environment, put, until
 
 from cli import mcp_tools
 from core import background, config, files
@@ -95,9 +95,7 @@ def test_a_job_holds_no_descriptor_that_its_command_has_inherited(home: Path, tm
     """A wrapper around a hook may wait until all its descriptors are closed."""
     home.mkdir(mode=0o700)
     done = tmp_path / "done"
-    script = tmp_path / "model"
-    script.write_text(f"#!/bin/sh\ncat >/dev/null\nuntil [ -e {done} ]; do sleep 0.05; done\n")
-    script.chmod(0o755)
+    script = put(tmp_path / "model", f"#!/bin/sh\ncat >/dev/null\nuntil [ -e {done} ]; do sleep 0.05; done\n", 0o755)
     (home / "config.toml").write_text(f'[model]\ncommand = "{script}"\n')
     transcript = Transcript(tmp_path / "s.jsonl")
     for number in range(40):

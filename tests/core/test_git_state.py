@@ -4,6 +4,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from conftest import put
 
 from core.project import branch_and_commit
 
@@ -83,9 +84,7 @@ def test_a_branch_name_cannot_imitate_our_text(tree: Path) -> None:
 
 
 def program(folder: Path, mark: Path, *, then: str = "cat") -> str:
-    path = folder / "run.sh"
-    path.write_text(f"#!/bin/sh\ntouch {mark}\n{then}\n")
-    path.chmod(0o755)
+    path = put(folder / "run.sh", f"#!/bin/sh\ntouch {mark}\n{then}\n", 0o755)
     return str(path)
 
 

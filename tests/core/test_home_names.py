@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from conftest import ROOT, Run, clean_environment
+from conftest import ROOT, Run, clean_environment, put
 from test_install import environment
 from test_one_way_out import NOW, command_lines, places
 
@@ -87,8 +87,7 @@ files.write_whole(os.path.join(files.home(), "sessions", "x.json"), b"{}")
 
 
 def aged(path: Path, seconds: int = 7200) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(b"half")
+    put(path, b"half")
     at = time.time() - seconds
     os.utime(path, (at, at))
     return path

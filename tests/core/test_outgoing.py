@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from conftest import NOW_MS, Run, until
+from conftest import NOW, NOW_MS, Run, until
 from otlp_receiver import Receiver
 
 from core import files
@@ -35,7 +35,7 @@ def sent(receiver: Receiver, home: Path) -> list[str]:
     ids=["a hot command", "a hook", "a command of Typer's"],
 )
 def test_events_go_out(run: Run, receiver: Receiver, home: Path, words: tuple[str, ...], stdin: str | None) -> None:
-    run("otel", "emit", "before", env={"JOELCLAW_NOW_MS": str(NOW_MS)})
+    run("otel", "emit", "before", env=NOW)
     if words[0] == "hook":
         switched_on_in_file(receiver, home)
     run(*words, stdin=stdin, env=switched_on(receiver, 1))

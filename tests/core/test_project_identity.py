@@ -7,13 +7,12 @@ from pathlib import Path
 
 import pytest
 from claude_transcript import Transcript
-from conftest import NOW_MS, Run
+from conftest import NOW, Run, at_ms
 from test_git_state import git
 
 from core import project
 
-NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
-LATER = {"JOELCLAW_NOW_MS": str(NOW_MS + 60_000)}
+LATER = at_ms(60_000)
 QUERY = "retry policy of the importer"
 
 

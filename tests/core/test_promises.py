@@ -10,11 +10,10 @@ from pathlib import Path
 
 import pytest
 from claude_transcript import CWD, SESSION
-from conftest import NOW_MS, ROOT, Run
+from conftest import NOW, ROOT, Run, put
 from test_git_state import git, program, put_in_layout, tree  # noqa: F401  a fixture
 from test_recovery_note import session
 
-NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
 EVENTS = ("SessionStart", "UserPromptSubmit", "PostToolUse", "Stop", "PreCompact", "SessionStart", "SessionEnd")
 PROGRAMS = ("git", "joelclaw", "python", "python3", "ps", "sh", "claude", "less", "ssh")
 
@@ -95,8 +94,7 @@ def test_no_program_of_a_repository_is_run(
         shutil.copy(script, folder / name)
     (folder / "high.py").write_text("harbourPump = 2\n")
     for path in (".joelclaw/config.toml", ".env"):
-        (folder / path).parent.mkdir(exist_ok=True)
-        (folder / path).write_text(f'[model]\ncommand = "{script}"\nJOELCLAW_MODEL_COMMAND={script}\n')
+        put(folder / path, f'[model]\ncommand = "{script}"\nJOELCLAW_MODEL_COMMAND={script}\n')
     git(folder, "status", "--porcelain")
     mark.unlink()  # git by itself runs them
     env = {**NOW, "PATH": f".:{folder}::{os.environ['PATH']}", "HOME": os.environ.get("HOME", "/")}

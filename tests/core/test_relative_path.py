@@ -5,7 +5,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from conftest import JOELCLAW, Run, attempt
+from conftest import JOELCLAW, Run, attempt, put
 from pi_session import PiSession
 
 PROGRAMS = ("git", "joelclaw", "answer", "sh", "bash", "env", "cat", "python3", "claude", "node")
@@ -19,8 +19,7 @@ def project(tmp_path: Path) -> Path:
     subprocess.run(["git", "init", "-q", folder], check=True)
     for name in PROGRAMS:
         for place in (folder, folder / "bin"):
-            (place / name).write_text(f"#!/bin/sh\necho {name} >> {tmp_path}/ran\n")
-            (place / name).chmod(0o755)
+            put(place / name, f"#!/bin/sh\necho {name} >> {tmp_path}/ran\n", 0o755)
     return folder
 
 
@@ -59,8 +58,7 @@ def test_no_command_runs_a_program_of_the_project(home: Path, project: Path, tmp
 
 def test_programs_started_by_ours_are_not_from_the_project(home: Path, project: Path, tmp_path: Path) -> None:
     """As the Claude CLI does, which is started by `#!/usr/bin/env node`."""
-    (tmp_path / "model").write_text("#!/usr/bin/env python3\nprint('## Goal')\n")
-    (tmp_path / "model").chmod(0o755)
+    put(tmp_path / "model", "#!/usr/bin/env python3\nprint('## Goal')\n", 0o755)
     talk = PiSession(tmp_path / "session.jsonl")
     for number in range(2):
         talk.user(f"Read tide table {number}.")

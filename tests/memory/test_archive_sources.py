@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import zstandard
-from conftest import NOW_MS, Run
+from conftest import NOW, NOW_MS, Run, put
 
 from core.clock import iso
 
@@ -34,12 +34,6 @@ def rollout(session: str, *said: str) -> bytes:
         message = {"type": "message", "role": role, "content": [{"type": kind, "text": text}]}
         lines.append({"type": "response_item", "timestamp": AT, "payload": message})
     return b"".join(json.dumps(line).encode() + b"\n" for line in lines)
-
-
-def put(path: Path, content: bytes) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(content)
-    return path
 
 
 def archive(run: Run, *words: str) -> dict[str, Any]:
@@ -385,9 +379,8 @@ def test_the_documented_form_gives_times_in_three_ways_and_may_have_other_fields
 
 def test_what_has_no_time_gets_the_time_of_the_archive(run: Run) -> None:
     lines = [{key: value for key, value in line.items() if key != "time"} for line in own_form("own-1", "mend it")]
-    env = {"JOELCLAW_NOW_MS": str(NOW_MS)}
     for event in ("turn_end", "before_compaction", "after_compaction"):
-        run("hook", "generic", event, stdin=json.dumps({"session": "own-1", "entries": lines}), env=env)
+        run("hook", "generic", event, stdin=json.dumps({"session": "own-1", "entries": lines}), env=NOW)
     (call,) = run("how", "make gauge").result["commands"]
     assert call["at"] == run("lost", "own-1").result["compaction"]["at"] == iso(NOW_MS)
 

@@ -9,7 +9,7 @@ import apsw
 import pytest
 from claude_transcript import CWD, SESSION, Transcript
 from codex_rollout import Rollout
-from conftest import Run
+from conftest import Run, put
 from faults import paused
 from pi_session import PiSession
 from pi_session import call as pi_call
@@ -50,8 +50,7 @@ def prompts(db: apsw.Connection) -> list[str]:
 
 
 def write_lines(path: Path, lines: list[dict[str, Any]]) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    put(path, "".join(json.dumps(line) + "\n" for line in lines))
     return path
 
 

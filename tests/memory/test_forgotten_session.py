@@ -7,7 +7,7 @@ from typing import Any
 import apsw
 import pytest
 from claude_transcript import CWD, SESSION, Transcript
-from conftest import PATIENCE_S, Run, attempt
+from conftest import PATIENCE_S, Run, attempt, put
 from faults import paused
 
 ROWIDS = {"call": "rowid", "place_file": "id", "place": "file_id", "edit": "file_id", "segment": "rowid"}
@@ -162,8 +162,7 @@ def test_it_is_archived_again_when_asked(
     run: Run, home: Path, transcript: Transcript, tmp_path: Path, by: str, deleted: str
 ) -> None:
     copied = tmp_path / "claude" / "projects" / "-home-u-gateway" / transcript.path.name
-    copied.parent.mkdir(parents=True)
-    copied.write_bytes(transcript.path.read_bytes())
+    put(copied, transcript.path.read_bytes())
     run("memory", deleted, "--session", SESSION, *(["--yes"] if deleted == "purge" else []))
     argument = {"file": str(transcript.path), "session": SESSION, "prefix": SESSION[:6], "all": "--all"}[by]
     clients = {"CLAUDE_CONFIG_DIR": str(tmp_path / "claude")}

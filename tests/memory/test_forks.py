@@ -10,7 +10,7 @@ import apsw
 import pytest
 from claude_transcript import CWD, Transcript
 from codex_rollout import Rollout
-from conftest import Run
+from conftest import Run, put
 from pi_session import PiSession
 
 PARENT = "71000000-0000-4000-8000-000000000001"
@@ -152,9 +152,7 @@ def test_a_running_fork_that_is_read_again_leaves_the_calls_of_its_parent(run: R
 
 def test_lines_that_name_another_session_belong_to_that_one(run: Run, tmp_path: Path) -> None:
     parent = spoken(tmp_path, "kestrel")
-    resumed = tmp_path / "resumed" / f"{CHILD}.jsonl"
-    resumed.parent.mkdir()
-    resumed.write_text(parent.path.read_text())
+    resumed = put(tmp_path / "resumed" / f"{CHILD}.jsonl", parent.path.read_text())
     own = Transcript(resumed, first=90)
     own.user("go on with the gannet list")
     archive(run, own)

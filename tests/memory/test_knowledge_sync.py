@@ -9,7 +9,7 @@ from typing import Any
 
 import apsw
 import pytest
-from conftest import NOW_MS, Run
+from conftest import Run, at_ms
 from faults import paused, stopped
 
 BODY = "Sessions write a checkpoint every turn, so that a compaction cannot take what the agent was doing with it."
@@ -332,7 +332,7 @@ def test_types(run: Run, synced_notes: Path, type_: str, types: set[str]) -> Non
 
 def test_knowledge_does_not_age(run: Run, synced_notes: Path) -> None:
     def score(days: int) -> float:
-        outcome = run("knowledge", "search", "walrus", env={"JOELCLAW_NOW_MS": str(NOW_MS + days * 86_400_000)})
+        outcome = run("knowledge", "search", "walrus", env=at_ms(days * 86_400_000))
         value: float = outcome.result["hits"][0]["score"]
         return value
 

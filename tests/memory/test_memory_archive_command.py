@@ -7,36 +7,11 @@ from typing import Any
 
 import pytest
 from claude_transcript import SESSION, Transcript
+from codex_rollout import Rollout
 from conftest import Run
+from pi_session import PiSession
 
-PIGEONS = "0199d1b2-7c3e-7a11-b2c3-123456789abc"
 AT = "2026-09-20T10:00:00.000Z"
-PI = [
-    {"type": "session", "version": 3, "id": PIGEONS, "timestamp": AT, "cwd": "/w/pigeon"},
-    {
-        "type": "message", "id": "a1b2c3d4", "parentId": None, "timestamp": AT,
-        "message": {"role": "user", "content": "pi was asked about the pigeon"},
-    },
-]  # fmt: skip
-CODEX = [
-    {"type": "session_meta", "timestamp": AT, "payload": {"id": "codex-session", "cwd": "/w/codebase"}},
-    {
-        "type": "response_item", "timestamp": AT,
-        "payload": {
-            "type": "message", "role": "user", "content": [{"type": "input_text", "text": "codex was asked"}],
-        },
-    },
-]  # fmt: skip
-GEMINI = [
-    {"sessionId": "gemini-session", "projectHash": "abc", "startTime": AT, "lastUpdated": AT},
-    {"id": "g1", "timestamp": AT, "type": "user", "content": [{"text": "gemini was asked about stars"}]},
-]
-
-
-def lines(path: Path, entries: list[Any]) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(json.dumps(entry) + "\n" for entry in entries))
-    return path
 
 
 @pytest.fixture
@@ -48,11 +23,27 @@ def clients(tmp_path: Path) -> Path:
     Transcript(project / SESSION / "subagents" / "agent-1.jsonl", session=SESSION).user("a helper was asked")
     side = Transcript(project / "agent-old.jsonl")
     side.write(side.entry("user", "an old helper was asked", isSidechain=True))
-    lines(person / ".pi/agent/sessions/--w-pigeon--/2026-09-20_x.jsonl", PI)
-    lines(person / ".codex/sessions/2026/09/20/rollout-2026-09-20-x.jsonl", CODEX)
-    lines(person / ".codex/sessions/2026/09/20/other.jsonl", CODEX)
-    lines(person / ".gemini/tmp/abc/chats/session-1.jsonl", GEMINI)
+    pi(person / ".pi/agent")
+    rollout = codex(person / ".codex")
+    rollout.path.with_name("other.jsonl").write_bytes(rollout.path.read_bytes())
+    gemini = person / ".gemini/tmp/abc/chats/session-1.jsonl"
+    gemini.parent.mkdir(parents=True)
+    asked = {"id": "g1", "timestamp": AT, "type": "user", "content": [{"text": "gemini was asked about stars"}]}
+    gemini.write_text(
+        f'{{"sessionId": "gemini-session", "projectHash": "abc", "startTime": "{AT}"}}\n{json.dumps(asked)}\n'
+    )
     return person
+
+
+def pi(folder: Path) -> None:
+    session = PiSession(folder / "sessions" / "--w-pigeon--" / "2026-09-20_x.jsonl", cwd="/w/pigeon")
+    session.user("pi was asked about the pigeon")
+
+
+def codex(folder: Path) -> Rollout:
+    rollout = Rollout(folder / "sessions" / "2026" / "09" / "20", "codex-session", cwd="/w/codebase")
+    rollout.say("user", "codex was asked")
+    return rollout
 
 
 def archive(run: Run, *words: str, person: Path, **more: str) -> Any:
@@ -82,7 +73,7 @@ def test_all_takes_every_client(run: Run, clients: Path) -> None:
         "claude": (SESSION, "gateway"),
         "codex": ("codex-session", "codebase"),
         "gemini": ("gemini-session", ""),
-        "pi": (PIGEONS, "pigeon"),
+        "pi": ("s-1", "pigeon"),
     }
     again = archive(run, "--all", person=clients)
     assert (again["unchanged"], again["bytes"], again["episodes"]) == (4, 0, {"added": 0, "updated": 0})
@@ -101,16 +92,10 @@ def test_all_follows_linked_folders_and_reads_each_once(run: Run, clients: Path,
 
 def test_all_searches_the_clients_configured_folders(run: Run, clients: Path, tmp_path: Path) -> None:
     Transcript(tmp_path / "cc" / "projects" / "p" / "s2.jsonl").user("claude elsewhere")
-    lines(tmp_path / "cx" / "sessions" / "rollout-1.jsonl", CODEX)
-    lines(tmp_path / "pi" / "sessions" / "p" / "1.jsonl", PI)
-    result = archive(
-        run,
-        "--all",
-        person=clients,
-        CLAUDE_CONFIG_DIR=str(tmp_path / "cc"),
-        CODEX_HOME=str(tmp_path / "cx"),
-        PI_CODING_AGENT_DIR=str(tmp_path / "pi"),
-    )
+    codex(tmp_path / "cx")
+    pi(tmp_path / "pi")
+    folders = {"CLAUDE_CONFIG_DIR": "cc", "CODEX_HOME": "cx", "PI_CODING_AGENT_DIR": "pi"}
+    result = archive(run, "--all", person=clients, **{name: str(tmp_path / path) for name, path in folders.items()})
     assert result["agents"] == {"claude": 1, "codex": 1, "gemini": 1, "pi": 1}
     assert episodes(run)["claude"]["text"] == "user: claude elsewhere"
 
@@ -135,21 +120,6 @@ def test_a_pipe_or_socket_does_not_block(run: Run, clients: Path, tmp_path: Path
     os.mkfifo(pipe)
     result = archive(run, str(pipe), str(clients / ".pi"), person=clients)
     assert (result["transcripts"], result["skippedCount"]) == (1, 1)
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (("missing.jsonl",), "there is no file missing.jsonl"),
-        (("--all", "--agent", "vim"), "where 'vim' keeps sessions"),
-    ],
-)
-def test_wrong_usage(run: Run, words: tuple[str, ...], message: str) -> None:
-    refused = run("memory", "archive", *words, ok=False)
-    assert refused.code == 2
-    assert refused.json["error"]["code"] == "MEMORY_INVALID_ARGS"
-    assert message in refused.json["error"]["message"]
-    assert refused.json["fix"]
 
 
 def sessions(run: Run) -> set[str]:

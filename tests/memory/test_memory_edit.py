@@ -7,16 +7,16 @@ from typing import Any
 
 import faults
 import pytest
-from conftest import NOW, NOW_MS, Run
+from conftest import NOW, NOW_MS, Run, at_ms
 
 TEXT = "The deploy key of staging lies in the drawer of the harbour office"
 NEWER = "The deploy key of staging lies in the vault of the bank"
-LATER = {"JOELCLAW_NOW_MS": str(NOW_MS + 3_600_000)}
+LATER = at_ms(3_600_000)
 
 
 @pytest.fixture
 def memory(run: Run) -> str:
-    written = run("memory", "write", TEXT, "--tags", "keys,staging", env={"JOELCLAW_NOW_MS": str(NOW_MS)})
+    written = run("memory", "write", TEXT, "--tags", "keys,staging", env=NOW)
     return written.result["id"]
 
 
@@ -62,6 +62,13 @@ def test_an_edit_is_judged_redacted_and_categorized_again(run: Run) -> None:
     (["edit", "{id}", "--add-tags", " , "], "MEMORY_INVALID_ARGS"),
     (["edit", "no-such-memory", "--add-tags", "x"], "MEMORY_NOT_FOUND"),
     (["edit", "a-turn", "--pin"], "MEMORY_NOT_EDITABLE"),
+    (["supersede", "{id}", "ok thanks"], "MEMORY_NOT_ALLOWED"),
+    (["supersede", "{id}", "is it Friday?"], "MEMORY_NOT_ALLOWED"),
+    (["supersede", "{id}", TEXT + "."], "MEMORY_DUPLICATE"),
+    (["supersede", "{id}", " "], "EMPTY_TEXT"),
+    (["supersede", "{id}"], "MEMORY_INVALID_ARGS"),
+    (["supersede", "{id}", NEWER, "--undo"], "MEMORY_INVALID_ARGS"),
+    (["supersede", "no-such-memory", NEWER], "MEMORY_NOT_FOUND"),
 ])  # fmt: skip
 def test_bad_input_changes_nothing(run: Run, memory: str, words: list[str], code: str) -> None:
     turn = {"id": "a-turn", "collection": "episodes", "text": "user: where is the ferry"}
@@ -73,9 +80,8 @@ def test_bad_input_changes_nothing(run: Run, memory: str, words: list[str], code
     assert failed.json["error"]["code"] == code
     assert failed.json["fix"]
     flags = set(re.findall("--[a-z-]+", failed.json["fix"]))
-    assert failed.code == 1 or flags <= set(re.findall("--[a-z-]+", run("memory", "edit", "--help").out)), (
-        "it can be typed"
-    )
+    known = set(re.findall("--[a-z-]+", run("memory", words[0], "--help").out))
+    assert failed.code == 1 or flags <= known, "it can be typed"
     assert run("memory", "export").out == before
 
 
@@ -92,27 +98,26 @@ def test_tags_come_and_go_and_the_memory_grows_no_younger(run: Run, memory: str)
     assert exported["tags"] == ["keys", "bank"]
 
 
-@pytest.mark.parametrize(
-    "words", [("edit", "{id}", NEWER), ("edit", "{id}", "--add-tags", "more"), ("edit", "{id}", "--pin")]
-)
-def test_killed_during_its_commit_an_edit_changes_nothing(
-    run: Run, home: Path, memory: str, words: tuple[str, ...]
-) -> None:
+@pytest.mark.parametrize("words", ["edit", "edit --add-tags", "edit --pin", "supersede", "supersede --undo"])
+def test_killed_during_its_commit_a_change_changes_nothing(run: Run, home: Path, memory: str, words: str) -> None:
+    if words == "supersede --undo":
+        run("memory", "supersede", memory, NEWER)
     before = run("memory", "export").out
-    command = [word.format(id=memory) for word in words]
-    faults.stopped(faults.paused(home, "memory", *command, commit=1))
+    verb, *flags = words.split()
+    command = ("memory", verb, memory, *flags, *([NEWER] if flags in ([], ["--add-tags"]) else []))
+    faults.stopped(faults.paused(home, *command, commit=1))
     assert run("memory", "export").out == before
-    assert run("memory", *command).result["changed"]
+    run(*command)
     assert run("memory", "export").out != before
 
 
 YEAR = 365 * 86_400_000
-TEXT = "the tide gauge of the north pier reports in centimetres"
+GAUGE = "the tide gauge of the north pier reports in centimetres"
 
 
 @pytest.fixture
 def old(run: Run) -> str:
-    line = {"id": "old-gauge", "text": TEXT, "created_at": NOW_MS - YEAR}
+    line = {"id": "old-gauge", "text": GAUGE, "created_at": NOW_MS - YEAR}
     run("memory", "import", "-", stdin=json.dumps(line), env=NOW)
     return "old-gauge"
 
@@ -184,33 +189,3 @@ def test_an_existing_memory_with_the_new_text_is_the_replacement(run: Run, repla
     assert (result["id"], result["merged"]) == (known, True)
     assert run("memory", "supersede", replaced_memory, "--undo").result["takenOut"] == []
     assert sorted(recalled(run)) == sorted([TUESDAY, FRIDAY + "."])
-
-
-@pytest.mark.parametrize(("words", "code"), [
-    (["{id}", "ok thanks"], "MEMORY_NOT_ALLOWED"), (["{id}", "is it Friday?"], "MEMORY_NOT_ALLOWED"),
-    (["{id}", TUESDAY + "."], "MEMORY_DUPLICATE"), (["{id}", " "], "EMPTY_TEXT"), (["{id}"], "MEMORY_INVALID_ARGS"),
-    (["{id}", FRIDAY, "--undo"], "MEMORY_INVALID_ARGS"), (["no-such-memory", FRIDAY], "MEMORY_NOT_FOUND"),
-])  # fmt: skip
-def test_bad_replacements_change_nothing(run: Run, replaced_memory: str, words: list[str], code: str) -> None:
-    before = run("memory", "export").out
-    failed = run("memory", "supersede", *(word.format(id=replaced_memory) for word in words), ok=False)
-    assert (failed.json["error"]["code"], bool(failed.json["fix"])) == (code, True)
-    assert run("memory", "export").out == before
-    assert recalled(run) == [TUESDAY]
-
-
-@pytest.mark.parametrize("undo", [False, True])
-def test_killed_during_its_commit_a_replacement_changes_nothing(
-    run: Run, home: Path, replaced_memory: str, undo: bool
-) -> None:
-    words = ["memory", "supersede", replaced_memory, "--undo" if undo else FRIDAY]
-    if undo:
-        run("memory", "supersede", replaced_memory, FRIDAY)
-    texts = [json.loads(line)["text"] for line in run("memory", "export").out.splitlines()]
-    held = recalled(run)
-    faults.stopped(faults.paused(home, *words, commit=1))
-    after = run("memory", "export").out
-    assert [json.loads(line)["text"] for line in after.splitlines()] == texts
-    assert recalled(run) == held
-    run(*words)
-    assert recalled(run) == ([TUESDAY] if undo else [FRIDAY])

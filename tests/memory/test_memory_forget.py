@@ -7,7 +7,7 @@ from pathlib import Path
 import apsw
 import pytest
 from claude_transcript import SESSION, Transcript
-from conftest import Run
+from conftest import Run, put
 
 TEXT = "The zebra cache is cleared every night at four"
 
@@ -99,9 +99,7 @@ def test_a_tool_call_is_hidden_until_it_is_brought_back(run: Run, tmp_path: Path
     assert db.execute("SELECT count(*) FROM name WHERE name = 'leaked_hall_code'").get == 0
     assert db.execute("SELECT count(*) FROM call WHERE command LIKE '%leaked%' OR passage LIKE '%leaked%'").get == 0
     assert db.execute("SELECT count(*) FROM call_lexicon WHERE call_lexicon MATCH 'leaked'").get == 0
-    copy = tmp_path / "copies" / f"{SESSION}.jsonl"
-    copy.parent.mkdir()
-    copy.write_bytes(transcript.path.read_bytes())
+    copy = put(tmp_path / "copies" / f"{SESSION}.jsonl", transcript.path.read_bytes())
     run("memory", "archive", str(copy))
     assert db.execute("SELECT count(*) FROM call_lexicon WHERE call_lexicon MATCH 'leaked'").get == 0
     assert any("other_hall_code" in hit["observation"] for hit in run("recall", "other_hall_code").result["hits"])

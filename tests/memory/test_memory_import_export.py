@@ -5,13 +5,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import NOW_MS, Run, attempt
+from conftest import NOW, NOW_MS, Run, at_ms, attempt
 
 from core.store import sqlite
 from memory import transfer
 
 LONG = "the gateway daemon restarts its telegram channel when the broker drops for longer than a short while"
-AT = {"JOELCLAW_NOW_MS": str(NOW_MS)}
 
 
 def _lines(*rows: dict[str, Any]) -> str:
@@ -25,12 +24,12 @@ def _exported(run: Run, **more: Any) -> list[dict[str, Any]]:
 def test_a_preview_of_lines_reports_what_the_import_then_does(run: Run, home: Path, tmp_path: Path) -> None:
     path = tmp_path / "ours.jsonl"
     path.write_text('{"id": "one", "text": "the ferry leaves at noon"}\n{"memory": 3}\n{"text": "ok"}\n')
-    preview = run("memory", "import", str(path), "--preview", env=AT).result
+    preview = run("memory", "import", str(path), "--preview", env=NOW).result
     assert not home.exists()
     assert (preview["added"], preview["failed"], preview["errors"][0]["line"]) == (2, 1, 2)
-    result = run("memory", "import", str(path), env=AT, ok=False).result
+    result = run("memory", "import", str(path), env=NOW, ok=False).result
     assert {**preview, "preview": None} == {**result, "preview": None}
-    piped = run("memory", "import", "-", "--preview", stdin=path.read_text(), env=AT).result
+    piped = run("memory", "import", "-", "--preview", stdin=path.read_text(), env=NOW).result
     assert (piped["added"], piped["unchanged"]) == (0, 2)
 
 
@@ -38,18 +37,18 @@ def test_a_preview_of_lines_reports_what_the_import_then_does(run: Run, home: Pa
 def exported(run: Run) -> str:
     """The export of a store with a bit of everything."""
     about = ("-t", "a,b", "--session", "s1", "--project", "p", "-c", "arch")
-    run("memory", "write", LONG, *about, env=AT)
-    later = {"JOELCLAW_NOW_MS": str(NOW_MS + 1234)}
+    run("memory", "write", LONG, *about, env=NOW)
+    later = at_ms(1234)
     run("memory", "write", LONG + " indeed", "-s", "other", "--project", "p", env=later)
-    run("memory", "write", "Let me check the logs first", env=AT)
+    run("memory", "write", "Let me check the logs first", env=NOW)
     rows: tuple[dict[str, Any], ...] = (
         {"id": "é1", "collection": "episodes", "text": "two\nlines  and 🦓", "context": "before\nafter",
          "created_at": 1},
         {"id": "k1", "collection": "knowledge", "text": "Body", "title": "A title", "path": "docs/two  blanks.md",
          "type": "adr"},
     )  # fmt: skip
-    run("memory", "import", "-", env=AT, stdin=_lines(*rows))
-    run("recall", "telegram", env=AT)
+    run("memory", "import", "-", env=NOW, stdin=_lines(*rows))
+    run("recall", "telegram", env=NOW)
     return run("memory", "export").out
 
 
@@ -76,8 +75,6 @@ def test_collections_are_exported_one_by_one(run: Run) -> None:
     assert [row["collection"] for row in _exported(run)] == ["observations", "episodes"]
     (episode,) = run("memory", "export", "--collection", "episodes").out.splitlines()
     assert json.loads(episode)["text"] == "said"
-    done = run("memory", "export", "--collection", "dreams", ok=False)
-    assert (done.code, done.json["error"]["code"]) == (2, "MEMORY_INVALID_ARGS")
 
 
 def test_a_new_kind_of_memory_needs_a_row_only(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

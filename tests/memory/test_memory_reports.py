@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from conftest import NOW_MS, Run
+from conftest import NOW, NOW_MS, Run
 
 HOUR = 3_600_000
 
@@ -103,7 +103,7 @@ def listed(run: Run) -> Any:
     run("memory", "forget", "gone-one")
 
     def ids(*words: str) -> list[str]:
-        result = run("memory", "list", *words, env={"JOELCLAW_NOW_MS": str(NOW_MS)}).result
+        result = run("memory", "list", *words, env=NOW).result
         assert result["found"] >= result["count"] == len(result["memories"])
         return [row["id"] for row in result["memories"]]
 

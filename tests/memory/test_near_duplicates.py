@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import NOW_MS, Run
+from conftest import NOW, Run, at_ms
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -70,9 +70,9 @@ def test_every_text_is_the_same_as_itself(text: str) -> None:
 
 
 def test_a_merge_keeps_the_older_text(run: Run) -> None:
-    first = run("memory", "write", LONG, "-t", "a", "-s", "one", env={"JOELCLAW_NOW_MS": str(NOW_MS)}).result
+    first = run("memory", "write", LONG, "-t", "a", "-s", "one", env=NOW).result
     newer = LONG.replace("restarts", "then also restarts")
-    second = run("memory", "write", newer, "-t", "b", "-s", "two", env={"JOELCLAW_NOW_MS": str(NOW_MS + 5000)}).result
+    second = run("memory", "write", newer, "-t", "b", "-s", "two", env=at_ms(5000)).result
     assert second["merged"] is True
     assert second["id"] == second["mergedInto"] == first["id"]
     shown = run("memory", "show", first["id"]).result

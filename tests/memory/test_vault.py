@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Run
+from conftest import Run, put
 
 SECRET = "what lies outside must not be shown"
 
@@ -13,28 +13,23 @@ SECRET = "what lies outside must not be shown"
 @pytest.fixture
 def notes(tmp_path: Path) -> Path:
     folder = tmp_path / "Vault"
-    write(
+    put(
         folder / "docs/decisions/0203-signpost.md",
         "# Recovery\n\nAfter a compaction the agent gets a signpost of its task.\n",
     )
-    write(folder / "docs/decisions/0007-queue.md", "# Queue\n\nRedis carries the messages of the gateway.\n")
-    write(folder / "Projects/07-gateway/README.md", "# Gateway\n\nThe daemon that talks to telegram.\n")
-    write(folder / "Projects/07-gateway/log.md", "# Log\n")
-    write(folder / "Projects/12-voice-agent/index.md", "# Voice\n")
-    write(folder / "Projects/notes.md", "# Notes on projects\n")
-    write(folder / "Resources/typesense-cluster-setup.md", "# Typesense\n\nThree nodes.\n")
-    write(folder / "daily/2026-03-04.md", "".join(f"line {n}\n" for n in range(1200)))
-    write(folder / ".obsidian/hidden.md", "hidden\n")
-    write(tmp_path / "outside.md", SECRET)
-    write(tmp_path / "Vault-twin/x.md", SECRET)
+    put(folder / "docs/decisions/0007-queue.md", "# Queue\n\nRedis carries the messages of the gateway.\n")
+    put(folder / "Projects/07-gateway/README.md", "# Gateway\n\nThe daemon that talks to telegram.\n")
+    put(folder / "Projects/07-gateway/log.md", "# Log\n")
+    put(folder / "Projects/12-voice-agent/index.md", "# Voice\n")
+    put(folder / "Projects/notes.md", "# Notes on projects\n")
+    put(folder / "Resources/typesense-cluster-setup.md", "# Typesense\n\nThree nodes.\n")
+    put(folder / "daily/2026-03-04.md", "".join(f"line {n}\n" for n in range(1200)))
+    put(folder / ".obsidian/hidden.md", "hidden\n")
+    put(tmp_path / "outside.md", SECRET)
+    put(tmp_path / "Vault-twin/x.md", SECRET)
     (folder / "link.md").symlink_to(tmp_path / "outside.md")
     (folder / "linked").symlink_to(tmp_path / "Vault-twin")
     return folder
-
-
-def write(path: Path, text: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text)
 
 
 @pytest.fixture
@@ -94,7 +89,7 @@ def test_a_decision_by_its_number(read: Any, reference: str) -> None:
     ("2026-03-04", "daily/2026-03-04.md", "fuzzy"),
 ])  # fmt: skip
 def test_a_project_or_a_name(read: Any, notes: Path, reference: str, note: str, reason: str) -> None:
-    write(notes / "About/this vault.md", "# A note that stands before all projects\n")
+    put(notes / "About/this vault.md", "# A note that stands before all projects\n")
     result = read(*reference.split())
     assert names(result)[0] == (note, reason)
     assert 0 < result["resolution"][0]["score"] <= 1
@@ -111,9 +106,9 @@ def test_a_question_finds_a_synced_section(run: Run, read: Any, notes: Path) -> 
 
 def test_a_section_from_outside_the_vault_is_shown_as_synced(run: Run, read: Any, tmp_path: Path) -> None:
     text = "A capybara sits beside the build cache and keeps it warm for the nightly job of the team."
-    write(tmp_path / "skills/cache.md", f"# Cache\n\n{text}\n")
+    put(tmp_path / "skills/cache.md", f"# Cache\n\n{text}\n")
     run("knowledge", "sync", str(tmp_path / "skills"))
-    write(tmp_path / "skills/cache.md", SECRET)
+    put(tmp_path / "skills/cache.md", SECRET)
     result = read("why does the capybara sit there?")
     assert result["resolution"][0]["reason"] == "semantic"
     assert result["resolved"][0]["content"] == text
@@ -145,7 +140,7 @@ def test_search_finds_words_in_names_and_texts(run: Run, notes: Path) -> None:
 
 
 def test_semantic_search_is_of_the_vault(run: Run, notes: Path, tmp_path: Path) -> None:
-    write(tmp_path / "elsewhere/x.md", "# X\n\nAfter a compaction the agent gets a signpost of its task, elsewhere.\n")
+    put(tmp_path / "elsewhere/x.md", "# X\n\nAfter a compaction the agent gets a signpost of its task, elsewhere.\n")
     run("knowledge", "sync", str(notes), str(tmp_path / "elsewhere"))
     result = search(run, notes, "compaction signpost", "--semantic")
     assert result["mode"] == "semantic"

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Run
+from conftest import Run, put
 
 
 @pytest.fixture
@@ -22,8 +22,7 @@ def vault(tmp_path: Path) -> Path:
         "Resources/books/x.md": "x",
         ".obsidian/app.json": "{}",
     }.items():  # fmt: skip
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(text)
+        put(folder / name, text)
     (tmp_path / "outside").mkdir()
     (folder / "linked").symlink_to(tmp_path / "outside")
     return folder

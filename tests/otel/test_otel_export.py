@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import JOELCLAW, NOW_MS, ROOT, Run, begin, clean_environment, until
+from conftest import JOELCLAW, NOW, NOW_MS, ROOT, Run, begin, clean_environment, until
 from otlp_receiver import Do, Receiver, attributes, plain
 
 from core import files
@@ -144,7 +144,7 @@ def test_a_password_in_the_endpoint_is_neither_stored_nor_shown(run: Run, receiv
 
 
 def test_status_says_what_waits_and_what_went_wrong(run: Run, receiver: Receiver) -> None:
-    run("otel", "emit", "a", env={"JOELCLAW_NOW_MS": str(NOW_MS)})
+    run("otel", "emit", "a", env=NOW)
     first = run("otel", "export", "--status", env=receiver.env).result
     assert {destination["waiting"] for destination in first["destinations"]} == {1}
     run("otel", "export", env={**receiver.env, "JOELCLAW_NOW_MS": str(NOW_MS)})

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import NOW, NOW_MS, Run
+from conftest import NOW, NOW_MS, Run, at_ms
 from terminal import on_terminal
 
 from core.store import sqlite
@@ -116,15 +116,9 @@ def test_filters(run: Run, seeded: Path, words: list[str], expected: list[str], 
     (["search", "-v", "compaction|mail"], ["failed"]),
     (["list", "--action", "mail.sent,recall.failed"], ["mail", "failed"]),
     (["list", "--since", "2d"], ["inject", "skipped", "mail", "failed", "old"]),
-    (["list", "--since", "soon"], None),
 ])  # fmt: skip
-def test_any_of_several_and_what_does_not_match(
-    run: Run, seeded: Path, words: list[str], expected: list[str] | None
-) -> None:
-    if expected is None:
-        assert run("otel", *words, env=NOW, ok=False).json["error"]["code"] == "OTEL_INVALID_ARGS"
-    else:
-        assert ids(run("otel", *words, env=NOW).result) == expected
+def test_any_of_several_and_what_does_not_match(run: Run, seeded: Path, words: list[str], expected: list[str]) -> None:
+    assert ids(run("otel", *words, env=NOW).result) == expected
 
 
 def test_routine_events_are_shown_on_request(run: Run, seeded: Path) -> None:
@@ -232,9 +226,9 @@ def test_terminal_view_cannot_be_styled_by_an_event(run: Run, home: Path) -> Non
 
 def test_on_a_terminal_a_compaction_shows_size_share_and_time_since_the_last(run: Run, home: Path) -> None:
     usage = ("--session", "s", "--percent", "85", "--tokens", "170000", "--window", "200000")
-    run("checkpoint", "flush", *usage, env={"JOELCLAW_NOW_MS": str(NOW_MS - 60_000)})
-    run("inject", "recovery", "--session", "s", env={"JOELCLAW_NOW_MS": str(NOW_MS - 50_000)})
-    run("checkpoint", "flush", *usage, env={"JOELCLAW_NOW_MS": str(NOW_MS + 235_000)})
+    run("checkpoint", "flush", *usage, env=at_ms(-60_000))
+    run("inject", "recovery", "--session", "s", env=at_ms(-50_000))
+    run("checkpoint", "flush", *usage, env=at_ms(235_000))
     env = {"TERM": "dumb", "JOELCLAW_NOW_MS": str(NOW_MS + 240_000)}
     screen = " ".join(on_terminal(home, "otel", "search", "compaction.before", env=env).out.split())
     _, second, first = screen.split("compaction.before")

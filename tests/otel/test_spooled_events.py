@@ -7,7 +7,7 @@ from typing import Any
 
 import faults
 import pytest
-from conftest import NOW_MS, Run
+from conftest import NOW, NOW_MS, Run
 
 from core import files
 from otel import log
@@ -72,7 +72,7 @@ def test_a_line_that_cannot_be_stored_blocks_no_other(run: Run, folder: Path, ba
     (folder / "events.jsonl").write_text("\n".join(lines) + "\n")
     assert run("status").result["events"]["waiting"] == 2
     assert "UNKNOWN" not in run("doctor").out
-    events = run("otel", "list", "--hours", "9", env={"JOELCLAW_NOW_MS": str(NOW_MS)}).result["events"]
+    events = run("otel", "list", "--hours", "9", env=NOW).result["events"]
     assert "1" in {event["id"] for event in events}
     assert os.listdir(folder) == []
 

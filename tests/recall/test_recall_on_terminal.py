@@ -4,10 +4,9 @@ import re
 from pathlib import Path
 
 from claude_transcript import Transcript
-from conftest import NOW_MS, Run
+from conftest import NOW, Run
 from terminal import on_terminal, without_style
 
-NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
 QUERY = ("recall", "why", "does", "the", "harbour", "gauge", "stall")
 
 

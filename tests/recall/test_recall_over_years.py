@@ -28,7 +28,7 @@ def archive(run: Run, folder: Path, messages: dict[str, tuple[str, str]]) -> Non
 
 
 def hits(run: Run, query: str) -> list[dict[str, Any]]:
-    return run("recall", query, env={"JOELCLAW_NOW_MS": str(NOW_MS)}).result["hits"]
+    return run("recall", query, env=NOW).result["hits"]
 
 
 def ago(days: float) -> str:

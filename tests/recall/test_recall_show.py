@@ -5,12 +5,11 @@ from typing import Any
 
 import pytest
 from claude_transcript import Transcript
-from conftest import NOW_MS, Run, attempt
+from conftest import NOW, NOW_MS, Run, attempt
 from terminal import on_terminal, without_style
 
 from core import clock
 
-NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
 SESSION = "5a3e7c11-2222-4333-8444-555566667777"
 
 

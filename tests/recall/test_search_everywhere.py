@@ -70,16 +70,6 @@ def test_filtered_and_counted(run: Run) -> None:
     assert run("search", "lantern", "-n", "1", "-c", "memory").result["totalFound"] >= 1
 
 
-@pytest.mark.parametrize(("words", "code"), [
-    (["-c", "blob_posts"], "INVALID_COLLECTION"), (["-f", "colour:=red"], "SEARCH_INVALID_ARGS"),
-    (["-f", "type"], "SEARCH_INVALID_ARGS"), (["--facet", "colour"], "SEARCH_INVALID_ARGS"),
-])  # fmt: skip
-def test_invalid_filters_are_refused(run: Run, home: Path, words: list[str], code: str) -> None:
-    refused = run("search", "x", *words, ok=False)
-    assert (refused.code, refused.json["error"]["code"]) == (2, code)
-    assert not home.exists()
-
-
 def test_a_note_is_an_observation(run: Run) -> None:
     result = run("note", "prefers tabs in Makefiles", "--tags", "style, make", env=NOW).result
     assert (result["text"], result["source"], result["status"]) == ("prefers tabs in Makefiles", "cli", "stored")

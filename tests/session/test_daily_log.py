@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from claude_transcript import CWD, SESSION, Transcript
-from conftest import NOW_MS, Run
+from conftest import NOW, NOW_MS, Run, put
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -61,14 +61,13 @@ def test_checkpoint_flush_writes_it_as_the_hook_does(run: Run, log: Path, tmp_pa
     for number, (tool, name) in enumerate((("Read", "src/buoy.py"), ("Read", "src/a.py"), ("Edit", "src/a.py"))):
         transcript.used(f"c{number}", tool, "ok", file_path=f"{CWD}/{name}")
     run("memory", "archive", str(transcript.path))
-    env = {"JOELCLAW_NOW_MS": str(NOW_MS)}
-    run("checkpoint", "save", "--session", SESSION, "-m", TASK, "--file", f"{CWD}/src/a.py", "--percent", "9", env=env)
-    run("checkpoint", "flush", "--session", SESSION, "--percent", "83", env=env)
+    run("checkpoint", "save", "--session", SESSION, "-m", TASK, "--file", f"{CWD}/src/a.py", "--percent", "9", env=NOW)
+    run("checkpoint", "flush", "--session", SESSION, "--percent", "83", env=NOW)
     lines = log.read_text().split("\n")
     assert f"- Task: {TASK}" in lines
     assert f"- Files modified: {CWD}/src/a.py" in lines
     assert "- Files read: src/buoy.py" in lines
-    run("checkpoint", "flush", "--session", SESSION, "--percent", "83", env=env)
+    run("checkpoint", "flush", "--session", SESSION, "--percent", "83", env=NOW)
     assert log.read_text().count("## ") == 1
 
 
@@ -115,8 +114,7 @@ def test_no_secret_reaches_the_log(log: Path) -> None:
 
 
 def test_a_long_file_is_read_from_its_end(log: Path) -> None:
-    log.parent.mkdir(parents=True)
-    log.write_bytes(b"# Monday\n" + b"\xff long ago\n" * 40_000)
+    put(log, b"# Monday\n" + b"\xff long ago\n" * 40_000)
     assert flush(state_of(), NOW_MS)
     assert not flush(state_of(), NOW_MS)
 

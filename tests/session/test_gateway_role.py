@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from conftest import Run
+from conftest import Run, put
 from conftest import at_minute as at
 
 SESSION = "gw"
@@ -66,9 +66,7 @@ def vault(folder: Path) -> dict[str, str]:
         ("0203-recovery", "ADR-0203: Recovery pointers", "What a compaction loses comes back by pointers."),
         ("0204-context", "ADR-0204: Seamless context", "The gateway looks around every half hour."),
     ):
-        path = folder / "docs" / "decisions" / f"{name}.md"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(f"---\nstatus: accepted\n---\n# {title}\n\n{text}\n")
+        put(folder / "docs" / "decisions" / f"{name}.md", f"---\nstatus: accepted\n---\n# {title}\n\n{text}\n")
     return {"VAULT_PATH": str(folder)}
 
 

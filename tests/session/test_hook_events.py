@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import NOW, NOW_MS, Run
+from conftest import NOW, NOW_MS, Run, at_ms
 from conftest import at_second as at
 
 from core import config
@@ -208,7 +208,7 @@ TIDES = "sort the tide tables of the harbour by station"
 
 def opencode_hook(run: Run, name: str, minute: int, **more: Any) -> list[Any]:
     payload = json.dumps({"session_id": "o", "hook_event_name": name, "cwd": "/srv/tides", **more})
-    env = {"JOELCLAW_NOW_MS": str(NOW_MS + minute * 60_000)}
+    env = at_ms(minute * 60_000)
     return run("hook", "opencode", name, stdin=payload, env=env).json["messages"]
 
 
@@ -224,5 +224,5 @@ def test_the_note_is_given_again_and_no_compaction_is_counted(run: Run) -> None:
     state = run("checkpoint", "show", "o").result
     assert state["checkpoint"]["compactionCount"] == 1
     assert state["counts"]["injections"] == 1
-    events = run("otel", "search", "compaction.inject", env={"JOELCLAW_NOW_MS": str(NOW_MS + 3_600_000)}).result
+    events = run("otel", "search", "compaction.inject", env=at_ms(3_600_000)).result
     assert [event["action"] for event in events["events"]] == ["compaction.inject.repeated", "compaction.inject"]

@@ -88,16 +88,6 @@ def test_a_new_timer_replaces_the_old_and_cancel_removes_it(run: Run, home: Path
     assert state(home)["idleTimer"] is None
 
 
-@pytest.mark.parametrize(
-    "words",
-    [("schedule", "--session", "s", "--minutes", "0"), ("schedule", "--cancel")],
-)
-def test_wrong_usage_of_idle_is_refused(run: Run, words: tuple[str, ...]) -> None:
-    failed = run("idle", *words, ok=False)
-    assert failed.code == 2
-    assert failed.json["error"]["code"] == "IDLE_INVALID_ARGS"
-
-
 # What hooks do by themselves.
 
 

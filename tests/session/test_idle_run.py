@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import JOELCLAW, NOW_MS, PATIENCE_S, Run, begin, until
+from conftest import JOELCLAW, NOW, NOW_MS, PATIENCE_S, Run, at_ms, begin, put, until
 
 from session import idle as idle_compaction
 
 MINUTE = 60_000
-DUE = {"JOELCLAW_NOW_MS": str(NOW_MS + 10 * MINUTE)}
+DUE = at_ms(10 * MINUTE)
 
 
 class Idle:
@@ -25,9 +25,7 @@ class Idle:
         self.project.mkdir()
 
     def command(self, body: str, template: str = "{session} {cwd} {agent}", **settings: object) -> None:
-        script = self.folder / "compact.sh"
-        script.write_text(f"#!/bin/sh\n{body}\n")
-        script.chmod(0o700)
+        script = put(self.folder / "compact.sh", f"#!/bin/sh\n{body}\n", 0o700)
         self.home.mkdir(mode=0o700, exist_ok=True)
         lines = [f"idle.command = {json.dumps(f'{script} {template}')}"]
         lines += [f"{key.replace('__', '.')} = {json.dumps(value)}" for key, value in settings.items()]
@@ -211,7 +209,7 @@ def test_status_0_alone_is_no_compaction(idle: Idle, tmp_path: Path, compacts: b
     usage = {"type": "assistant", "uuid": "3", "message": {"role": "assistant", "usage": {"input_tokens": 90}}}
     with transcript.open("a") as file:
         file.write(json.dumps(usage) + "\n")
-    idle.run("hook", "claude", stdin=json.dumps(payload), env={"JOELCLAW_NOW_MS": str(NOW_MS)})
+    idle.run("hook", "claude", stdin=json.dumps(payload), env=NOW)
     assert idle.state()["idleTimer"]["cwd"] == str(deeper)
     (session,) = idle.once()["sessions"]
     assert session["outcome"] == ("completed" if compacts else "failed")

@@ -7,7 +7,7 @@ import signal
 import subprocess
 from pathlib import Path
 
-from conftest import NOW_MS, PATIENCE_S, Run
+from conftest import PATIENCE_S, Run, at_ms
 from faults import paused
 
 NOTE = "the staging queue drains at 14:00 UTC, and the deploy waits for it"
@@ -43,7 +43,7 @@ def test_events_survive_a_kill_after_the_answer(run: Run, home: Path) -> None:
     run("hook", "pi", "prompt", stdin=event("before"))  # the folders are there
     killed = 0
     for at in range(1, 100):
-        env = {"JOELCLAW_NOW_MS": str(NOW_MS + at * 60_000)}
+        env = at_ms(at * 60_000)
         fill_spool(home)
         process = paused(home, "hook", "pi", "turn_end", step=at, stdin=event(f"s{at}").encode(), env=env)
         ended, answered = process.poll() is not None, has_answered(process)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import zstandard
-from conftest import Run
+from conftest import Run, put
 
 from core.quoting import enclose
 
@@ -170,10 +170,7 @@ def test_a_gateway_that_edits_outside_of_any_project_is_served(gateway: Gateway)
 
 def test_idle_run_compacts_the_session_by_its_key(gateway: Gateway, tmp_path: Path) -> None:
     work(gateway)
-    command = tmp_path / "bin" / "openclaw"
-    command.parent.mkdir()
-    command.write_text(f'#!/bin/sh\necho "$*" >> {tmp_path}/asked\n')
-    command.chmod(0o755)
+    command = put(tmp_path / "bin" / "openclaw", f'#!/bin/sh\necho "$*" >> {tmp_path}/asked\n', 0o755)
     env = {"PATH": f"{command.parent}:/usr/bin:/bin", "JOELCLAW_COMPACTION_IDLE_TRIGGER_MINUTES": "1"}
     payload = {"session_id": "s-1", "transcript_path": str(gateway.path), "cwd": str(gateway.project)}
     turn = json.dumps({**payload, "tokens": 52_000, "window": 64_000})

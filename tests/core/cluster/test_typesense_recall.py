@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import NOW_MS, PATIENCE_S, ROOT, Run
+from conftest import NOW, NOW_MS, PATIENCE_S, ROOT, Run
 from typesense_server import Server, free_ports, needs_server
 
 sys.path.insert(0, str(ROOT / "bench"))
@@ -19,8 +19,7 @@ TOLERANCE = 0.002
 """Scores that are equal; found and printed with four digits."""
 SCALE = 0.07
 """How far the scores of a hit may lie apart on both sides: only the local search adds a word's other forms."""
-FROZEN = {"JOELCLAW_NOW_MS": str(NOW_MS)}
-PATIENT = {"JOELCLAW_STORE_TIMEOUT_MS": "20000", **FROZEN}
+PATIENT = {"JOELCLAW_STORE_TIMEOUT_MS": "20000", **NOW}
 DAY_MS = 86_400_000
 MORE: tuple[dict[str, Any], ...] = (
     {"id": "held", "text": "The zebra crossing service is perhaps owned by nobody", "verdict": "hold"},
@@ -66,8 +65,8 @@ def filled(tmp_path_factory: pytest.TempPathFactory, server: Server) -> tuple[Pa
         )
         assert done.returncode == 0, done.stdout + done.stderr
 
-    call("memory", "import", "-", stdin="\n".join(json.dumps(line) for line in lines), **FROZEN)
-    call("memory", "forget", "forget-me", **FROZEN)
+    call("memory", "import", "-", stdin="\n".join(json.dumps(line) for line in lines), **NOW)
+    call("memory", "forget", "forget-me", **NOW)
     call("store", "init", **cluster)
     call("store", "push", **cluster)
     return home, cluster
@@ -86,7 +85,7 @@ def both(
     run: Run, filled: tuple[Path, dict[str, str]], queries: list[str], *words: str
 ) -> list[tuple[dict[str, Any], dict[str, Any]]]:
     home, cluster = filled
-    local, remote = ask(run, home, FROZEN, queries, *words), ask(run, home, cluster, queries, *words)
+    local, remote = ask(run, home, NOW, queries, *words), ask(run, home, cluster, queries, *words)
     assert len(local) == len(remote) == len(queries)
     for local_answer, remote_answer in zip(local, remote, strict=True):
         assert (local_answer["backend"], remote_answer["backend"], remote_answer.get("fallback")) == (
@@ -157,16 +156,14 @@ def down(run: Run, home: Path, cluster: dict[str, str], code: str) -> dict[str, 
 def local(run: Run, home: Path) -> Path:
     """A home with a few memories, as this machine has them."""
     lines = [line for line in MORE if line["id"] in ("mine", "pref", "path")]
-    run(
-        "memory", "import", "-", stdin="\n".join(json.dumps({"verdict": "allow", **line}) for line in lines), env=FROZEN
-    )
+    run("memory", "import", "-", stdin="\n".join(json.dumps({"verdict": "allow", **line}) for line in lines), env=NOW)
     return home
 
 
 def test_a_fault_is_an_event(run: Run, local: Path, server: Server) -> None:
     nobody = {**server.environment(**PATIENT), "TYPESENSE_URL": f"http://127.0.0.1:{free_ports(1)[0]}"}
     down(run, local, nobody, "TYPESENSE_UNREACHABLE")
-    events = run("otel", "search", "memory.recall.completed", "--hours", "24", env=FROZEN).result["events"]
+    events = run("otel", "search", "memory.recall.completed", "--hours", "24", env=NOW).result["events"]
     assert events[0]["metadata"]["fallback"] == "TYPESENSE_UNREACHABLE"
     assert events[0]["metadata"]["backend"] == "sqlite"
     run("store", "init", env=server.environment(JOELCLAW_STORE_PREFIX="well_", **PATIENT))

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from claude_transcript import CWD, SESSION, Transcript
-from conftest import NOW_MS, Run
+from conftest import NOW, Run
 
 from core.redaction import redact, redact_value
 
@@ -116,7 +116,7 @@ def test_no_value_of_a_secret_reaches_the_disk(run: Run, tmp_path: Path, home: P
     transcript.used("w", "Write", "done", file_path=f"{CWD}/secret.yaml", content=MANIFEST)
     for name in ("SessionStart", "Stop", "PreCompact"):
         event = {"hook_event_name": name, "session_id": SESSION, "transcript_path": str(transcript.path), "cwd": CWD}
-        run("hook", "claude", stdin=json.dumps(event), env={"JOELCLAW_NOW_MS": str(NOW_MS)})
+        run("hook", "claude", stdin=json.dumps(event), env=NOW)
     run("memory", "archive", str(transcript.path))
     stored = b"".join(path.read_bytes() for path in home.rglob("*") if path.is_file())
     assert b"secret.yaml" in stored

@@ -7,7 +7,7 @@ from unicodedata import normalize
 
 import pytest
 from claude_transcript import Transcript
-from conftest import Run
+from conftest import Run, put
 from test_purge import hook, remaining
 
 NAME = "Zoë Quagga GmbH"
@@ -74,9 +74,7 @@ def test_a_purge_accepts_any_form(run: Run, home: Path, form: str) -> None:
 
 
 def test_files_whose_name_holds_the_text_are_reported(run: Run, home: Path) -> None:
-    note = home / "workspace" / "memory" / f"{NAME}.md"
-    note.parent.mkdir(parents=True, exist_ok=True)
-    note.write_text("water the plants\n")
+    put(home / "workspace" / "memory" / f"{NAME}.md", "water the plants\n")
     run("memory", "write", f"the contract is with {NAME} until May")
     result = run("memory", "forget", "--purge", "--match", NAME, "--yes").result
     assert f"workspace/memory/{NAME}.md" in result["namedOnly"]

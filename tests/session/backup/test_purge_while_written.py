@@ -7,7 +7,7 @@ from pathlib import Path
 
 import apsw
 import pytest
-from conftest import JOELCLAW, PATIENCE_S, Run, clean_environment
+from conftest import JOELCLAW, PATIENCE_S, Run, clean_environment, put
 from faults import snapshot
 
 from cli import output, terminal
@@ -100,9 +100,7 @@ def test_an_event_spooled_during_the_question_is_purged(run: Run, home: Path, me
 
 def test_a_line_logged_during_the_purge_stays(run: Run, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run("memory", "write", KEPT)
-    log = home / "workspace" / "memory" / "2026-01-02.md"
-    log.parent.mkdir(parents=True, exist_ok=True)
-    log.write_text(f"# The day\n- look at the {MARK}\n- water the plants\n")
+    log = put(home / "workspace" / "memory" / "2026-01-02.md", f"# The day\n- look at the {MARK}\n- water the plants\n")
     before = _Sweep._without_sections
 
     def append_meanwhile(sweep: _Sweep, text: str, name: str) -> tuple[str, int]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import JOELCLAW, NOW_MS, Run, until
+from conftest import JOELCLAW, NOW, NOW_MS, Run, put, until
 
 DEFAULT = "🧹 Context compacting, back in a moment…"
 COMMAND_AGENTS = ("claude", "codex")
@@ -99,11 +99,9 @@ def test_a_script_gets_it_from_the_flush(run: Run, notices: Told) -> None:
 def test_a_compaction_by_idle_run_is_announced_once(run: Run, notices: Told, tmp_path: Path) -> None:
     notices.settings(notifyOnStart=True)
     payload = json.dumps({"session_id": "s", "hook_event_name": "PreCompact", "cwd": "/"})
-    script = tmp_path / "compact.sh"
-    script.write_text(f"#!/bin/sh\necho '{payload}' | {JOELCLAW} hook claude\n")
-    script.chmod(0o700)
+    script = put(tmp_path / "compact.sh", f"#!/bin/sh\necho '{payload}' | {JOELCLAW} hook claude\n", 0o700)
     words = ("--session", "s", "--percent", "80", "--minutes", "1", "--agent", "claude")
-    run("idle", "schedule", *words, env={"JOELCLAW_NOW_MS": str(NOW_MS)})
+    run("idle", "schedule", *words, env=NOW)
     env = {"JOELCLAW_NOW_MS": str(NOW_MS + 60_000), "JOELCLAW_IDLE_COMMAND": str(script)}
     assert run("idle", "run", "--once", env=env).result["completed"] == 1
     until(notices.text)

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from conftest import NOW, NOW_MS, Run
+from conftest import NOW, Run, at_ms
 
 QUERY = "importer batches and operational context"
 GOOD = (
@@ -67,7 +67,7 @@ def test_at_most_five_within_400_tokens(run: Run) -> None:
 
 def test_without_a_common_word_the_pinned_or_the_newest(run: Run) -> None:
     for number in range(7):
-        at = {"JOELCLAW_NOW_MS": str(NOW_MS + number)}
+        at = at_ms(number)
         options = ("--project", "tides") if number % 2 else ("--global",)
         run("memory", "write", f"Tide table {number} is rounded half up, as the auditors ask", *options, env=at)
     run("memory", "write", "Rails are greased in spring, before the frost is over", "--project", "railway", env=NOW)
@@ -82,8 +82,8 @@ def test_without_a_common_word_the_pinned_or_the_newest(run: Run) -> None:
 
 
 def test_after_those_with_a_word_of_the_query_come_the_newest(run: Run) -> None:
-    run("memory", "write", "the tide gauge is read at noon", env={"JOELCLAW_NOW_MS": str(NOW_MS)})
-    run("memory", "write", "Joe is active in the harbour's council", env={"JOELCLAW_NOW_MS": str(NOW_MS - 1000)})
+    run("memory", "write", "the tide gauge is read at noon", env=NOW)
+    run("memory", "write", "Joe is active in the harbour's council", env=at_ms(-1000))
     lines = run("inject", "memory", "--session", "s").result["content"].splitlines()
     assert [line.partition("] ")[2] for line in lines if line[:1].isdigit()] == [
         "Joe is active in the harbour's council", "the tide gauge is read at noon",

@@ -216,13 +216,6 @@ def test_without_an_id_it_is_the_session_compacted_last_in_this_project(
     assert "project has no such session" in without_style(on_terminal(home, "lost").out)
 
 
-@pytest.mark.parametrize("words", [("--kind", "thoughts"), ("--limit", "0"), ("a", "b")])
-def test_wrong_usage(run: Run, words: tuple[str, ...]) -> None:
-    refused = run("lost", *words, ok=False)
-    assert (refused.code, refused.json["error"]["code"]) == (2, "LOST_INVALID_ARGS")
-    assert refused.json["fix"]
-
-
 @given(st.text(max_size=200), st.text(min_size=1, max_size=40))
 def test_a_printed_command_is_a_single_line_with_the_name(name: str, session: str) -> None:
     printed = recall_command(name, session)

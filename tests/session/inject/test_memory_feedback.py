@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from conftest import NOW_MS, Run
+from conftest import NOW, NOW_MS, Run, at_ms
 from hypothesis import given
 from hypothesis import strategies as st
 from lived_session import Lived
@@ -165,7 +165,7 @@ def write(run: Run, *identifiers: str) -> None:
         {"id": name, "collection": "observations", "text": f"{LEASE} ({name})", "created_at": NOW_MS}
         for name in identifiers
     ]
-    run("memory", "import", "-", stdin="\n".join(map(json.dumps, lines)), env={"JOELCLAW_NOW_MS": str(NOW_MS)})
+    run("memory", "import", "-", stdin="\n".join(map(json.dumps, lines)), env=NOW)
 
 
 def settle(home: Path, monkeypatch: pytest.MonkeyPatch, *verdicts: injection.Verdict) -> None:
@@ -186,9 +186,7 @@ def test_priorities_move_within_bounds_and_the_use_is_noted(
     assert up["last_used_at"] == "2026-09-21T14:13:20.005Z"
     assert down["retrieval_priority"] == -0.05
     assert "last_used_at" not in down
-    events = run(
-        "otel", "search", "memory", "--component", "memory-feedback", env={"JOELCLAW_NOW_MS": str(NOW_MS + 9)}
-    ).result["events"]
+    events = run("otel", "search", "memory", "--component", "memory-feedback", env=at_ms(9)).result["events"]
     by_action = {event["action"]: event["metadata"] for event in events}
     assert set(by_action) == {"memory.echo", "memory.fizzle"}
     assert by_action["memory.echo"]["memoryId"] == "up"
@@ -262,10 +260,8 @@ def test_a_verdict_outlives_the_fault_of_another_reaction(
 def test_a_recall_after_an_injection_is_the_last_use(run: Run) -> None:
     """The injection is counted when its event is stored, which may be behind the recall."""
     write(run, "up")
-    later = {"JOELCLAW_NOW_MS": str(NOW_MS + 60_000)}
-    assert run("inject", "memory", "--session", "s9", "--query", LEASE, env={"JOELCLAW_NOW_MS": str(NOW_MS)}).result[
-        "injected"
-    ]
+    later = at_ms(60_000)
+    assert run("inject", "memory", "--session", "s9", "--query", LEASE, env=NOW).result["injected"]
     run("recall", LEASE, env=later)
     run("otel", "list", env=later)
     shown = stored(run, "up")

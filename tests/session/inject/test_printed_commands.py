@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from claude_transcript import CWD, SESSION, Transcript
-from conftest import JOELCLAW, Run, clean_environment
+from conftest import JOELCLAW, Run, clean_environment, put
 from test_inject_recovery import at, recover
 
 from cli.output import runnable
@@ -78,9 +78,7 @@ def test_a_login_shell_has_another_path(run: Run, home: Path) -> None:
 @pytest.mark.parametrize("before", ["", "nothing:", "program:", "folder:", "../bin:", "~/bin:"])
 def test_off_path_the_full_path_is_printed(run: Run, home: Path, tmp_path: Path, before: str) -> None:
     (tmp_path / "folder/joelclaw").mkdir(parents=True)
-    (tmp_path / "program").mkdir()
-    (tmp_path / "program/joelclaw").write_text("#!/bin/sh\necho another program of this name\n")
-    (tmp_path / "program/joelclaw").chmod(0o755)
+    put(tmp_path / "program/joelclaw", "#!/bin/sh\necho another program of this name\n", 0o755)
     path = f"{tmp_path / before if before[:1].isalpha() else before}{ELSEWHERE}"
     if before in ("program:", "../bin:", "~/bin:"):
         path = f"{path}:{Path(JOELCLAW).parent}"

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from claude_transcript import CWD, SESSION, Transcript
 from codex_rollout import Rollout
-from conftest import NOW, NOW_MS, Run
+from conftest import NOW, NOW_MS, Run, at_ms
 from test_git_state import git
 
 OTHER = "6b4f8d22-2222-4333-8444-555566667777"
@@ -354,7 +354,7 @@ def test_a_new_process_of_pi_gets_the_last_note_again(run: Run) -> None:
     run("hook", "pi", "before_compaction", stdin=json.dumps(payload), env=NOW)
 
     def after(later: int = 0, **more: Any) -> list[str]:
-        env = {"JOELCLAW_NOW_MS": str(NOW_MS + later)}
+        env = at_ms(later)
         out = run("hook", "pi", "after_compaction", stdin=json.dumps({**payload, **more}), env=env).out
         return [message["content"] for message in json.loads(out)["messages"]]
 
@@ -364,7 +364,7 @@ def test_a_new_process_of_pi_gets_the_last_note_again(run: Run) -> None:
     assert after(source="owed") == first
     assert after(59_999, source="owed") == first
     assert after(60_000, source="owed") == first
-    outcome = run("otel", "search", "compaction", "--hours", "1", env={"JOELCLAW_NOW_MS": str(NOW_MS + 61_000)})
+    outcome = run("otel", "search", "compaction", "--hours", "1", env=at_ms(61_000))
     actions = [event["action"] for event in outcome.result["events"][::-1] if "inject" in event["action"]]
     assert actions[-3:] == ["compaction.inject.repeated"] * 2 + ["compaction.inject"], "a minute later it is a new one"
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Run
+from conftest import Run, put
 
 RULE = "deploy of the kestrel gateway always goes through the staging ring in src/ring.py first"
 TOLD = "written in acme/orders"
@@ -17,8 +17,7 @@ def repositories(tmp_path: Path) -> tuple[Path, Path]:
     folders = []
     for name in ("orders", "gateway"):
         config = tmp_path / name / ".git" / "config"
-        config.parent.mkdir(parents=True)
-        config.write_text(f'[remote "origin"]\n\turl = https://github.com/acme/{name}.git\n')
+        put(config, f'[remote "origin"]\n\turl = https://github.com/acme/{name}.git\n')
         folders.append(tmp_path / name)
     return folders[0], folders[1]
 

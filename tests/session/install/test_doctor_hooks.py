@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import JOELCLAW, NOW_MS, PATIENCE_S, Run
+from conftest import JOELCLAW, NOW_MS, PATIENCE_S, Run, put
 from doctors import FILES, User
 from doctors import user as made
 
@@ -163,8 +163,7 @@ def test_a_file_in_the_place_of_the_home(user: User) -> None:
 
 def transcript(user: User, at_ms: int) -> None:
     path = user.folder / ".claude" / "projects" / "-work" / "0b5f2c1e-0000-4000-8000-000000000001.jsonl"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text('{"type": "user"}\n')
+    put(path, '{"type": "user"}\n')
     os.utime(path, (at_ms / 1000, at_ms / 1000))
 
 
@@ -236,9 +235,7 @@ def test_hooks_that_failed_or_were_late(user: User) -> None:
 
 def named(user: User, script: str) -> str:
     folder = user.folder / "older" / "bin"
-    folder.mkdir(parents=True)
-    (folder / "joelclaw").write_text(f"#!/bin/sh\n{script}\n")
-    (folder / "joelclaw").chmod(0o755)
+    put(folder / "joelclaw", f"#!/bin/sh\n{script}\n", 0o755)
     return f"{folder}:/usr/bin:/bin"
 
 
@@ -260,9 +257,7 @@ def test_a_project_s_own_program_is_never_called(user: User) -> None:
     (user.project / ".git").mkdir()
     user.call("install", "claude", "--project")
     ran = user.folder / "ran"
-    program = user.project / "joelclaw"
-    program.write_text(f'#!/bin/sh\necho x >> {ran}\nexec {JOELCLAW} "$@"\n')
-    program.chmod(0o755)
+    program = put(user.project / "joelclaw", f'#!/bin/sh\necho x >> {ran}\nexec {JOELCLAW} "$@"\n', 0o755)
     path = user.project / ".claude" / "settings.json"
     path.write_text(path.read_text().replace("joelclaw hook claude", f"{program} hook claude"))
     assert str(program) in path.read_text()

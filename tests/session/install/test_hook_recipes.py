@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from conftest import JOELCLAW, PATIENCE_S, ROOT, Attempt, Run, clean_environment
+from conftest import JOELCLAW, PATIENCE_S, ROOT, Attempt, Run, clean_environment, put
 
 from session.install import own_entries
 
@@ -55,8 +55,7 @@ class Client:
         (self.bin / "joelclaw").unlink(missing_ok=True)
         body = FAULTS[fault]
         if body is not None:
-            (self.bin / "joelclaw").write_text(f"#!/bin/sh\n{body}\n")
-            (self.bin / "joelclaw").chmod(0o700)
+            put(self.bin / "joelclaw", f"#!/bin/sh\n{body}\n", 0o700)
 
 
 @pytest.fixture
@@ -78,8 +77,7 @@ case $given in *compact*) echo compacted >"$USED" ;; *) echo 85.5 >"$USED" ;; es
 
 def loop(client: Client, prompts: str) -> Attempt:
     (client.user / "loop.sh").write_text(LOOP.replace("timeout 5", client.limit))
-    (client.bin / "agent").write_text(AGENT)
-    (client.bin / "agent").chmod(0o700)
+    put(client.bin / "agent", AGENT, 0o700)
     return client.spawn("sh loop.sh loop-1", prompts, AGENT="agent")
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from claude_transcript import Transcript
-from conftest import JOELCLAW, PATIENCE_S, ROOT, Attempt, Run, begin
+from conftest import JOELCLAW, PATIENCE_S, ROOT, Attempt, Run, begin, put
 from doctors import FILES
 from terminal import on_terminal, without_style
 
@@ -115,8 +115,7 @@ def test_a_hook_ends_well_and_prints_our_answer_or_nothing(
     command = tmp_path / "it's a folder" / "joelclaw"
     command.parent.mkdir()
     if script is not None:
-        command.write_text(f"#!/bin/sh\ncat >/dev/null\n{script}\n")
-        command.chmod(0o755)
+        put(command, f"#!/bin/sh\ncat >/dev/null\n{script}\n", 0o755)
     (entry,) = ours(hooks_in(user / FILES["claude"]), "Stop")
     line = entry["command"].replace(shlex.quote(JOELCLAW), shlex.quote(str(command)))
     done = subprocess.run(["/bin/sh", "-c", line], input=b"{}", capture_output=True, env={"PATH": "/usr/bin:/bin"})
@@ -160,10 +159,7 @@ def test_the_clients_own_variables(install: Install, tmp_path: Path, agent: str,
 
 
 def test_every_other_byte_stays(install: Install, user: Path) -> None:
-    path = user / FILES["gemini"]
-    path.parent.mkdir()
-    path.write_text(FOREIGN)
-    path.chmod(0o640)
+    path = put(user / FILES["gemini"], FOREIGN, 0o640)
     (row,) = install("gemini")["agents"]
     lines, before = path.read_text().splitlines(), FOREIGN.splitlines()
     assert lines[:5] == before[:5]
@@ -282,9 +278,7 @@ REFUSED = {
 
 @pytest.mark.parametrize("what", REFUSED)
 def test_unknown_formats_are_left_alone(install: Install, user: Path, what: str) -> None:
-    path = user / FILES["claude"]
-    path.parent.mkdir()
-    path.write_bytes(REFUSED[what])
+    path = put(user / FILES["claude"], REFUSED[what])
     for verb in ("install", "uninstall"):
         failed = install("claude", verb=verb, ok=False)
         assert failed["error"]["code"] == "INSTALL_REFUSED"
@@ -321,9 +315,7 @@ def test_a_full_disk_needs_space(install: Install, user: Path, monkeypatch: pyte
 
 
 def test_a_link_is_followed(install: Install, user: Path, tmp_path: Path) -> None:
-    target = tmp_path / "dotfiles" / "claude.json"
-    target.parent.mkdir()
-    target.write_text('{"a": 1}')
+    target = put(tmp_path / "dotfiles" / "claude.json", '{"a": 1}')
     path = user / FILES["claude"]
     path.parent.mkdir()
     path.symlink_to(target)
@@ -347,10 +339,7 @@ def test_dry_run_writes_nothing(install: Install, user: Path, home: Path) -> Non
 
 def test_all_installs_for_present_clients(install: Install, user: Path, tmp_path: Path) -> None:
     (user / ".claude").mkdir()
-    command = tmp_path / "bin" / "codex"
-    command.parent.mkdir()
-    command.write_text("#!/bin/sh\n")
-    command.chmod(0o755)
+    command = put(tmp_path / "bin" / "codex", "#!/bin/sh\n", 0o755)
     result = install("--all", PATH=f"{command.parent}:{Path(JOELCLAW).parent}:/usr/bin:/bin")
     assert [agent["agent"] for agent in result["agents"]] == ["claude", "codex"]
     assert {file["agent"] for file in result["skipped"]} == {"openclaw", *FILES} - {"claude", "codex"}
@@ -400,9 +389,7 @@ def test_list(install: Install, user: Path) -> None:
 
 
 def test_parallel_installs_leave_a_single_entry(user: Path, project: Path, home: Path) -> None:
-    path = user / FILES["claude"]
-    path.parent.mkdir()
-    path.write_text('{"a": 1}')
+    path = put(user / FILES["claude"], '{"a": 1}')
     every = [begin(home, "install", "claude", cwd=project, **environment(user)) for _ in range(4)]
     results = [json.loads(child.communicate(timeout=PATIENCE_S)[0])["result"]["agents"][0] for child in every]
     assert sorted(result["changed"] for result in results) == [False, False, False, True]
@@ -426,9 +413,7 @@ def test_answering_no_changes_nothing(home: Path, user: Path, project: Path, ans
 
 
 def test_the_diff_is_shown_before_the_question(home: Path, user: Path, project: Path) -> None:
-    path = user / FILES["claude"]
-    path.parent.mkdir()
-    path.write_text('{\n  "model": "x",\n  "theme": "dark"\n}\n')
+    path = put(user / FILES["claude"], '{\n  "model": "x",\n  "theme": "dark"\n}\n')
     shown = answering(home, user, project, "n\n", "install", "claude").out.partition("install? [y/N]")[0]
     assert f"+++ {path}" in shown and '+    "SessionStart": [' in shown
     answering(home, user, project, "", "install", "claude", "--yes")

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from conftest import NOW_MS
+from conftest import NOW_MS, put
 from test_install import FILES, Install, install, project, user
 
 __all__ = ["install", "project", "user"]
@@ -12,10 +12,7 @@ __all__ = ["install", "project", "user"]
 
 @pytest.fixture
 def settings(user: Path) -> Path:
-    path = user / FILES["claude"]
-    path.parent.mkdir()
-    path.write_text('{"round": 0}')
-    return path
+    return put(user / FILES["claude"], '{"round": 0}')
 
 
 def copies(path: Path) -> list[str]:

@@ -5,7 +5,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from conftest import JOELCLAW
+from conftest import JOELCLAW, put
 from test_install import FILES, FOREIGN, Install, install, project, user
 
 from session.install import own_entries
@@ -95,10 +95,7 @@ TOMLS = {
 )
 def test_uninstall_restores_the_bytes(install: Install, user: Path, agent: str, what: str, mcp: bool) -> None:
     for file in {SERVERS[agent], FILES[agent]} if agent == "claude" else {SERVERS[agent]}:
-        path = user / file
-        path.parent.mkdir(exist_ok=True)
-        path.write_bytes((TOMLS if agent == "codex" else JSONS)[what].encode())
-        path.chmod(0o644)
+        put(user / file, (TOMLS if agent == "codex" else JSONS)[what].encode(), 0o644)
     before = tree(user)
     install(agent, *["--mcp"] * mcp)
     install(agent)
@@ -111,9 +108,7 @@ def test_uninstall_restores_the_bytes(install: Install, user: Path, agent: str, 
 
 @pytest.mark.parametrize("what", TOMLS)
 def test_uninstall_removes_the_server_from_toml_that_was_edited_since(install: Install, user: Path, what: str) -> None:
-    path = user / SERVERS["codex"]
-    path.parent.mkdir()
-    path.write_bytes(TOMLS[what].encode())
+    path = put(user / SERVERS["codex"], TOMLS[what].encode())
     install("codex", "--mcp")
     mine = '\n# mine\n[profiles.quick]\nmodel = "y"\n'
     with path.open("a", newline="") as file:
@@ -153,9 +148,7 @@ def test_a_server_of_ours_that_was_edited_stays(install: Install, user: Path) ->
 
 @pytest.mark.parametrize(("agent", "text"), [("claude", "{,}"), ("claude", '{"mcpServers": []}'), ("codex", "a = = 1")])
 def test_a_file_that_the_client_cannot_read_stops_all(install: Install, user: Path, agent: str, text: str) -> None:
-    path = user / SERVERS[agent]
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text)
+    path = put(user / SERVERS[agent], text)
     before = tree(user)
     failed = install(agent, "--mcp", ok=False)
     assert failed["error"]["code"] == "INSTALL_REFUSED"

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from conftest import JOELCLAW
+from conftest import JOELCLAW, put
 from doctors import User
 from test_doctor_hooks import user
 
@@ -39,9 +39,7 @@ def plugin_of(user: User) -> object:
 
 def openclaw(folder: Path, answer: object) -> str:
     """A folder with an `openclaw` that prints an answer."""
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "openclaw").write_text(f"#!/bin/sh\necho \"$*\" >> {folder}/asked\necho '{json.dumps(answer)}'\n")
-    (folder / "openclaw").chmod(0o755)
+    put(folder / "openclaw", f"#!/bin/sh\necho \"$*\" >> {folder}/asked\necho '{json.dumps(answer)}'\n", 0o755)
     return str(folder)
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Run
+from conftest import Run, put
 from test_install import FILES, FOREIGN, Install, environment, install, project, user
 
 __all__ = ["install", "project", "user"]
@@ -45,9 +45,7 @@ def test_later_additions_of_others_stay(install: Install, user: Path) -> None:
 
 
 def test_comments_stay_in_a_file_that_others_edited_since(install: Install, user: Path) -> None:
-    path = user / FILES["gemini"]
-    path.parent.mkdir()
-    path.write_text(FOREIGN)
+    path = put(user / FILES["gemini"], FOREIGN)
     install("gemini")
     path.write_text(path.read_text().replace('"dark"', '"light" /* by day */'))
     install("gemini", verb="uninstall")
