@@ -128,42 +128,24 @@ def test_odd_queries(filled: Path) -> None:
         assert all(0 <= hit["score"] <= 1 for hit in answer["hits"])
 
 
-@settings(
-    max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+SLOW = settings(
+    deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], max_examples=15
 )
-@given(
-    st.lists(
-        st.text(st.characters(exclude_characters="\n\r", exclude_categories=["Cs"]), min_size=1).filter(str.strip),
-        min_size=10,
-        max_size=30,
-    )
-)
-def test_any_text_is_a_query(filled: Path, queries: list[str]) -> None:
-    answers = batch(filled, queries)
-    assert len(answers) == len(queries)
-    assert [answer["query"] for answer in answers] == queries
+TEXTS = st.text(st.characters(exclude_categories=["Cs"])).map(str.encode)
+LINES = st.one_of(TEXTS, st.binary(max_size=60)).map(lambda line: line.replace(b"\n", b" ").replace(b"\r", b" "))
 
 
-@settings(
-    max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
-)
-@given(
-    st.lists(
-        st.binary(min_size=1, max_size=60).map(lambda b: b.replace(b"\n", b" ").replace(b"\r", b" ")),
-        min_size=40,
-        max_size=60,
-    )
-)
+@SLOW
+@given(st.lists(LINES, min_size=40, max_size=60))
 def test_any_bytes_are_queries(filled: Path, queries: list[bytes]) -> None:
     done = attempt(filled, "recall", "--batch", "-", stdin=b"\n".join(queries), env=NOW)
     assert (done.code, done.err) == (0, ""), done
-    for line in done.out.split("\n")[:-1]:
-        assert json.loads(line)["ok"] is True
+    texts = [query.decode("utf-8", "replace") for query in queries]
+    answered = [json.loads(line)["result"]["query"] for line in done.out.split("\n")[:-1]]
+    assert answered == [text for text in texts if text.strip()]
 
 
-@settings(
-    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
-)
+@SLOW
 @given(st.binary(min_size=0, max_size=200).filter(lambda data: b"\0" not in data))
 @example(b"")
 @example(b"\xff\xfe")
