@@ -131,9 +131,7 @@ def _read(queries: list[EventQuery], limit: int, page: int) -> tuple[list[Counts
     """The counts for each query, and a page of events for the first, in one transaction."""
     counts: list[Counts] = [{name: {} for name in _FACETS} for _ in queries]
     events: list[Event] = []
-    db = sqlite.open_reading()
-    if db is None:
-        return counts, events
+    db = sqlite.open_or_empty()
     db.execute("BEGIN")
     for query, by_facet in zip(queries, counts, strict=True):
         for *values, number in stored_events.tally(db, query):

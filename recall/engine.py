@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from core import TYPE_CHECKING, clock, words
 from core.errors import Failure
-from core.store import sessions, sqlite
+from core.store import sessions
 from core.store.search import LocalCandidates
 from core.store.sqlite import COLLECTIONS
 from recall.hit import CALL_CHARS, EXTERNAL, DocumentMatch
@@ -38,16 +38,14 @@ CANDIDATES = 50  # that are searched by words and checked for a name, at least; 
 
 
 def recall(
-    db: apsw.Connection | None, query: Query, *, now: int, config: Config, patience_ms: float | None = None
+    db: apsw.Connection, query: Query, *, now: int, config: Config, patience_ms: float | None = None
 ) -> dict[str, Any]:
     """The memories that answer a query, best first.
 
     Asks the cluster if `store.backend` says so, for `patience_ms` at most, and falls back to the local file if that
-    fails (`fallback` says why). `db` is None if there is no store yet.
+    fails (`fallback` says why).
     Raises apsw.Error if the store cannot be read (see `core.store.sqlite.as_failure`).
     """
-    if db is None:
-        db = sqlite.open_in_memory()
     # a hook has no time to read texts
     local = LocalCandidates(db, by_meaning=query.by_meaning, compounds=patience_ms is None)
     if config.get_str("store.backend") == "sqlite":

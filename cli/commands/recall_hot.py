@@ -108,7 +108,7 @@ def query_maker(
 ) -> Callable[[str], Query]:
     """A function that makes the query for a text, with all that the options say."""
     only_project, session = options["project"] or "", options["session"] or ""
-    if session and recalls.db is not None:
+    if session:
         session = sessions.whole_id(recalls.db, session) or session
     prefer = "" if options["everywhere"] or only_project or session else recalls.preferred(files.current_folder())
     between = time_range(options["since"], options["until"])
@@ -135,7 +135,7 @@ class RecordedRecall:
 
     def __init__(self, config: Config) -> None:
         self._config = config
-        self.db = sqlite.open_reading()
+        self.db = sqlite.open_or_empty()
         self._events: list[Event] = []
         self.recalled: list[str] = []
         """The ids of all hits."""
@@ -144,7 +144,7 @@ class RecordedRecall:
         """The project whose hits come first in a folder: its repository, or a known project of its name; else ""."""
         found = project.repository_of(folder)
         named = project.name_of(folder)
-        if found or self.db is None or not named:
+        if found or not named:
             return found
         known = (*documents.projects(self.db), *sessions.projects(self.db))
         return named if any(project.same(named, other) for other in known) else ""
@@ -181,7 +181,7 @@ class RecordedRecall:
         if not log.spool(self._events):
             log.store_spooled(self._events)
         self._events.clear()
-        if counting and self.recalled and self.db is not None:
+        if counting and self.recalled:
             try:
                 sqlite.set_durability(self.db, False, busy_ms=log.BUSY_MS)
                 with sqlite.transaction(self.db):
@@ -226,9 +226,9 @@ def _best_by_session(result: Any, limit: int | None) -> None:
     """
     most = limit or config.load().get_int("recall.limit")
     best: dict[str, Any] = {}
-    db = sqlite.open_reading()
+    db = sqlite.open_or_empty()
     for found in result["hits"]:
-        if found["session"] and db is not None:
+        if found["session"]:
             found["session"] = sessions.ancestors(db, found["session"], sessions.STARTED)[-1]
             found["title"] = sessions.title(db, found["session"])
         first = best.setdefault(found["session"] or found["id"], {**found, "more": -1})

@@ -36,7 +36,7 @@ def search(
     asked = Query(query, limit=max(limit, depth), min_score=min_score, budget="balanced", collections=("knowledge",))
     try:
         db = sqlite.open_reading()
-        result = engine.recall(db, asked, now=clock.now_ms(), config=config.load())
+        result = engine.recall(db or sqlite.open_in_memory(), asked, now=clock.now_ms(), config=config.load())
     except (Failure, sqlite.StoreError) as error:  # under the code that callers of a knowledge search know
         failure = error if isinstance(error, Failure) else sqlite.as_failure(error)
         raise Failure("KNOWLEDGE_SEARCH_FAILED", f"{failure.message} ({failure.code})", failure.fix) from None

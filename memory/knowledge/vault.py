@@ -69,9 +69,7 @@ def _beginning(path: str, text: str) -> dict[str, Any]:
 
 def is_synced(vault: str) -> bool:
     """Whether any file of the vault has been synced."""
-    db = sqlite.open_reading()
-    stored = documents.sections_by_file(db) if db is not None else ()
-    return any(is_below(path, vault) for path in stored)
+    return any(is_below(path, vault) for path in documents.sections_by_file(sqlite.open_or_empty()))
 
 
 def _inside(vault: str, reference: str) -> str | None:
