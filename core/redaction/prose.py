@@ -171,6 +171,9 @@ def _is_stated(text: str, lower: str, start: int) -> bool:
 
 def _value_at(text: str, at: int, kind: str, *, linked: bool = True, sure: bool = False) -> tuple[int, int]:
     """The value at `at` without its quotes, if it looks like a secret (see `is_described`); otherwise NOTHING."""
+    word = text[at : at + 170].lstrip().partition(" ")[0].rstrip(".,;:")
+    if word.isalpha() and word.islower():  # an ordinary word is no value: for most sentences, a hook loads no `re`
+        return NOTHING
     given = (
         r"[*(]{0,4}(?:(\\{0,3}[\"'`])([^\n]{1,160}?)\1|[“‘„«]([^\n]{1,160}?)[”’“»]"
         r"|\s*([^\s\"'`“‘„«<\\][^\s\"<`\\]*?)(?='*[.,;:)*?>]*(?:[\s\"<`\\]|&(?:quot|lt|#)|\Z)))"
