@@ -7,7 +7,8 @@ misses.
 
 The commands that agents run several times a turn must not import Typer. They are declared like all others, but return
 None, and the declared function is empty: the function that runs is in `hot.py` (that of `recall` in `recall_hot.py`),
-named like `memory_write`, and takes the same options. `make docs` writes what the parser must know of them into `cli/hot_table.py`.
+named like `memory_write`, and takes the same options. `make docs` writes what the parser must know of them into
+`cli/hot_table.py`.
 """
 
 MODULES = ("recall", "session", "memory", "knowledge", "otel", "compaction", "setup", "home")
