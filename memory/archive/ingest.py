@@ -1,4 +1,7 @@
-"""Reads the new part of a session piece by piece and archives it: the main line of `memory.archive`. Hot path."""
+"""Reads the new part of a session piece by piece and archives it: the main line of `memory.archive`. Hot path.
+
+`ingest_file` reads a transcript. `ingest_entries` takes what a client without a transcript sends.
+"""
 
 from __future__ import annotations
 
@@ -133,70 +136,6 @@ def _settle(db: apsw.Connection, claims: list[Claim], origin: Origin) -> bool:
     return clean_name(origin.session) in copies.settle(db, claims, is_live=True)
 
 
-def ingest_entries(db: apsw.Connection, entries: Sequence[Entry], origin: Origin) -> Ingested:
-    """Archive what a client without a transcript sends; what it has sent before changes nothing."""
-    from memory.archive.session_archive import Piece, SessionArchive
-
-    ingested = Ingested(origin.agent)
-    archive = SessionArchive(db, origin, ingested.claims)
-    name = "session:" + archive.session
-    while not sessions.is_forgotten(db, archive.session):
-        position = sessions.transcript_position(db, name)
-        piece = Piece(archive, position[2] if position else "")
-        admission = _admission(origin)
-        taken_back = [entry for entry in entries if entry.kind == "rollback"]  # before anything else was said
-        for entry in [*taken_back, *_not_known(entries, piece.carry)]:
-            if entry.kind in ("rollback", "prompt", "answer"):
-                piece.begin_line(entry)
-            if admission is None or admission.follow([entry]):
-                piece.add(entry)
-        stored = archive.store(name, position, piece, "")
-        if stored is not None:
-            ingested.add(piece, *stored)
-            break
-    _settle(db, ingested.claims, origin)
-    return ingested
-
-
-def _not_known(entries: Sequence[Entry], carry: Carry) -> Sequence[Entry]:
-    """The entries from the last known message on, which may have grown, or behind the last that was passed over."""
-    known = carry.last.id if carry.last else ""
-    begin = len(entries)  # of the messages behind those that were looked at, with their calls
-    for number, entry in reversed([*enumerate(entries)]):
-        if entry.kind in ("prompt", "answer"):
-            identifier = identifier_of(entry, carry.session, b"", 0)
-            if identifier in (carry.passed, known):
-                return entries[begin if identifier == carry.passed else number :]
-            begin = number
-    return entries
-
-
-def pass_over(db: apsw.Connection, path: str, entries: Sequence[Entry], origin: Origin) -> None:
-    """Note that what a client has sent was said in an excluded folder, and is never archived.
-
-    Without entries, this means what its transcript has so far; for a client that writes no folders.
-    """
-    from memory.archive.carry import Carry
-
-    session = clean_name(origin.session)
-    name = "session:" + session if entries else source_of(path)
-    position = sessions.transcript_position(db, name)
-    offset, head, text = position or (0, "", "")
-    carry = Carry.from_json(text)
-    carry.session = session
-    for entry in entries:
-        if entry.kind in ("prompt", "answer"):
-            carry.passed = identifier_of(entry, session, b"", 0)
-    if not entries:
-        with sources.open_source(path) as source:
-            reader = Reader(source, path, origin)
-            begin, _ = reader.resume(position)
-            offset = max((end for _, end in content.lines_from(source, begin)), default=begin)
-            head = reader.head(offset)
-    with sqlite.transaction(db):
-        sessions.save_transcript_position(db, name, offset, head, carry.to_json(), origin.now)
-
-
 def source_of(path: str) -> str:
     """The name under which a file's offset is stored: its real path, without secrets."""
     return redact(clean(sources.real_path(path)))[0]
@@ -314,6 +253,73 @@ def _admission(origin: Origin, source: Source | None = None) -> Admission | None
     known = switches.load()[0]
     is_needed = known["excluded"] or known["silences"]
     return Admission(known, origin, clients.by_name(origin.agent), source) if is_needed else None
+
+
+# What a client without a transcript sends, and what was said in an excluded folder
+
+
+def ingest_entries(db: apsw.Connection, entries: Sequence[Entry], origin: Origin) -> Ingested:
+    """Archive what a client without a transcript sends; what it has sent before changes nothing."""
+    from memory.archive.session_archive import Piece, SessionArchive
+
+    ingested = Ingested(origin.agent)
+    archive = SessionArchive(db, origin, ingested.claims)
+    name = "session:" + archive.session
+    while not sessions.is_forgotten(db, archive.session):
+        position = sessions.transcript_position(db, name)
+        piece = Piece(archive, position[2] if position else "")
+        admission = _admission(origin)
+        taken_back = [entry for entry in entries if entry.kind == "rollback"]  # before anything else was said
+        for entry in [*taken_back, *_not_known(entries, piece.carry)]:
+            if entry.kind in ("rollback", "prompt", "answer"):
+                piece.begin_line(entry)
+            if admission is None or admission.follow([entry]):
+                piece.add(entry)
+        stored = archive.store(name, position, piece, "")
+        if stored is not None:
+            ingested.add(piece, *stored)
+            break
+    _settle(db, ingested.claims, origin)
+    return ingested
+
+
+def _not_known(entries: Sequence[Entry], carry: Carry) -> Sequence[Entry]:
+    """The entries from the last known message on, which may have grown, or behind the last that was passed over."""
+    known = carry.last.id if carry.last else ""
+    begin = len(entries)  # of the messages behind those that were looked at, with their calls
+    for number, entry in reversed([*enumerate(entries)]):
+        if entry.kind in ("prompt", "answer"):
+            identifier = identifier_of(entry, carry.session, b"", 0)
+            if identifier in (carry.passed, known):
+                return entries[begin if identifier == carry.passed else number :]
+            begin = number
+    return entries
+
+
+def pass_over(db: apsw.Connection, path: str, entries: Sequence[Entry], origin: Origin) -> None:
+    """Note that what a client has sent was said in an excluded folder, and is never archived.
+
+    Without entries, this means what its transcript has so far; for a client that writes no folders.
+    """
+    from memory.archive.carry import Carry
+
+    session = clean_name(origin.session)
+    name = "session:" + session if entries else source_of(path)
+    position = sessions.transcript_position(db, name)
+    offset, head, text = position or (0, "", "")
+    carry = Carry.from_json(text)
+    carry.session = session
+    for entry in entries:
+        if entry.kind in ("prompt", "answer"):
+            carry.passed = identifier_of(entry, session, b"", 0)
+    if not entries:
+        with sources.open_source(path) as source:
+            reader = Reader(source, path, origin)
+            begin, _ = reader.resume(position)
+            offset = max((end for _, end in content.lines_from(source, begin)), default=begin)
+            head = reader.head(offset)
+    with sqlite.transaction(db):
+        sessions.save_transcript_position(db, name, offset, head, carry.to_json(), origin.now)
 
 
 def unreadable(path: str, reason: object) -> Failure:
