@@ -4,7 +4,7 @@ How a line becomes rows, with the functions in the order in which they run. A ho
 transcript; `memory archive` finds the files and their sessions first (`transcript_files`).
 
     ingest.ingest_file                  continues at the stored offset, a piece (up to 1 MB) at a time
-        copies.begin_file               at the start of a transcript of Codex: skips what it copied
+        _begin_file                     at the start of a transcript of Codex: skips what it copied
         Reader._add_line                line → entries, by the client; `admission` leaves out excluded folders
             Piece.begin_line            the node of the line in the session's tree
                 pieces_of_others        the piece of the parent, if a fork copied the line; else the session's own piece

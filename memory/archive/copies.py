@@ -5,7 +5,7 @@ A fork or a subagent may begin with the history of its parent. How a copy is kno
 | the transcript says | for example in | handling |
 |---|---|---|
 | in each line, its session | Claude Code | `Piece.begin_line` gives the line to that session |
-| in its first line, its parent; entries have no ids | Codex | `begin_file`: reading begins behind them |
+| in its first line, its parent; entries have no ids | Codex | `end_of_copies`: reading begins behind them |
 | nothing, but copies keep their ids | pi, Gemini CLI | both sessions claim the episode: `settle` |
 | nothing, but copies keep their times and texts | OpenCode, notes | likewise (`SessionArchive._copy_of`) |
 | nothing, and entries have no ids | Codex | both sessions begin with the same words: `settle_opening` |
@@ -13,12 +13,9 @@ A fork or a subagent may begin with the history of its parent. How a copy is kno
 
 from __future__ import annotations
 
-import os
 from itertools import takewhile
 
-import clients
 from clients import content
-from clients.entries import Entry
 from core import TYPE_CHECKING, words
 from core.store import calls, documents, sessions, sources, sqlite
 from memory.archive import Claim
@@ -32,33 +29,12 @@ if TYPE_CHECKING:
     from clients.base import Client
     from core.records import Episode
     from core.store.sources import Source
-    from memory.archive.ingest import Ingested, Reader
-    from memory.archive.session_archive import Piece
 
 
-# The first line names the parent or an earlier file, and entries have no ids
+# The first line names the parent, and entries have no ids
 
 
-def begin_file(db: apsw.Connection, reader: Reader, piece: Piece, ingested: Ingested) -> int:
-    """Begin the first piece of a transcript of Codex; returns the offset behind the lines that it copied."""
-    line, header_end = next(iter(content.read_lines(reader.source, 0, 1)), (b"", 0))
-    first = content.parsed(line) or {}
-    header = next(iter(clients.entries_of(reader.client, first)), Entry("node"))
-    if continued := reader.client.continued(reader.path, first):
-        _go_back(db, reader, piece, ingested, continued)
-        piece.begin_line(header)
-        return header_end
-    parent = header.copied_from
-    is_other = parent and parent not in os.path.basename(reader.path)
-    original = next(reader.client.files_of(parent, reader.path), "") if is_other else ""
-    end, forked_at = _end_of_copies(reader, original, header.at or 0)
-    if end:
-        piece.begin_line(header)
-        piece.forked_at = forked_at
-    return end
-
-
-def _end_of_copies(reader: Reader, original: str, began: int) -> tuple[int, int]:
+def end_of_copies(source: Source, client: Client, original: str, began: int) -> tuple[int, int]:
     """The offset behind the lines of another file with which this begins, and the time of the last; 0 without any.
 
     A subagent gets no calls, no thoughts, and perhaps only the last turns of its parent; no fork needs to have the
@@ -67,8 +43,8 @@ def _end_of_copies(reader: Reader, original: str, began: int) -> tuple[int, int]
     end = at = 0
     try:
         with sources.open_source(original) as other:
-            theirs = _history(other, reader.client)
-            for _, payload, line_end in _history(reader.source, reader.client):
+            theirs = _history(other, client)
+            for _, payload, line_end in _history(source, client):
                 copied_at = next((written for written, text, _ in theirs if text == payload), None)
                 if copied_at is None or copied_at > began:
                     break
@@ -84,49 +60,6 @@ def _history(read: Source, client: Client) -> Iterator[tuple[int, object, int]]:
         value = content.parsed(line) or {}
         if value.get("type") in client.copied_types:
             yield content.parse_timestamp(value.get("timestamp")) or 0, value.get("payload"), end
-
-
-def _go_back(
-    db: apsw.Connection, reader: Reader, piece: Piece, ingested: Ingested, continued: tuple[str, str, int]
-) -> None:
-    """Begin a file in which a session goes on since the user went back (Codex 0.171): with the earlier files, and a
-    rewind to before the first prompt that it leaves out.
-    """
-    from memory.archive.carry import Carry
-    from memory.archive.ingest import ingest_pieces, source_of
-
-    session, left, left_at = continued
-    files = {_end_of_name(file): file for file in reader.client.files_of(session, reader.path, "*")}
-    for name in sorted(name for name in files if name < _end_of_name(reader.path)):
-        try:
-            with sources.open_source(files[name]) as source:
-                ingest_pieces(db, reader.of_file(source, files[name]), ingested)
-        except (OSError, ValueError):
-            pass
-        if position := sessions.transcript_position(db, source_of(files[name])):
-            piece.carry.mark = max(piece.carry.mark, Carry.from_json(position[2]).mark)
-    piece.carry.leaf = piece.carry.mark
-    if prompt := _first_prompt(reader, files.get(left, ""), left_at):
-        piece.begin_line(Entry("rollback", rewound_to=prompt))
-
-
-def _first_prompt(reader: Reader, path: str, offset: int) -> str:
-    """The id of the first prompt after an offset of another file of the session; "" if there is none."""
-    try:
-        with sources.open_source(path) as source:
-            for line, end in content.lines_from(source, offset):
-                head = next(iter(clients.entries_of(reader.client, content.parsed(line) or {})), None)
-                following = (later for later, _ in content.read_lines(source, end, 256 * 1024)[:20])
-                if head and head.kind == "prompt" and reader.typed(head, following):
-                    return head.id
-    except (OSError, ValueError):
-        pass
-    return ""
-
-
-def _end_of_name(path: str) -> str:
-    """The id at the end of a file's name. Those of the files of a session rise."""
-    return os.path.splitext(os.path.basename(sources.plain_path(path)))[0][-36:]
 
 
 # Copies keep their ids, or their times and texts

@@ -10,6 +10,7 @@ import time
 
 import clients
 from clients import content
+from clients.entries import Entry
 from core import TYPE_CHECKING, files, words
 from core.errors import FAILED, USAGE, Failure, either
 from core.redaction import redact
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
     import apsw
 
-    from clients.entries import Entry
     from core.store.sources import Source
     from memory.archive.admission import Admission
     from memory.archive.carry import Carry
@@ -76,13 +76,13 @@ def ingest_file(
     try:
         with sources.open_source(path) as source:
             reader = Reader(source, path, origin, deadline=deadline, is_short=is_short)
-            ingest_pieces(db, reader, ingested)
+            _ingest_pieces(db, reader, ingested)
             if ingested.added and reader.client.copied_types:
                 from memory.archive import copies
 
                 copies.settle_opening(db, clean_name(origin.session))
             if deadline is not None and _settle(db, ingested.claims, origin):
-                ingest_pieces(db, reader, again := Ingested())
+                _ingest_pieces(db, reader, again := Ingested())
                 ingested.is_rewound |= again.is_rewound
                 _settle(db, again.claims, origin)  # such as copies of a parent's calls, which it has once more
     except FileNotFoundError:
@@ -94,7 +94,7 @@ def ingest_file(
     return ingested
 
 
-def ingest_pieces(db: apsw.Connection, reader: Reader, ingested: Ingested) -> None:
+def _ingest_pieces(db: apsw.Connection, reader: Reader, ingested: Ingested) -> None:
     """Read and store piece by piece, until nothing is left or a limit is reached."""
     name, archive = source_of(reader.path), None
     while True:
@@ -110,9 +110,7 @@ def ingest_pieces(db: apsw.Connection, reader: Reader, ingested: Ingested) -> No
             return
         piece = Piece(archive, carry)
         if not begin and reader.client.copied_types:
-            from memory.archive import copies
-
-            begin = copies.begin_file(db, reader, piece, ingested)
+            begin = _begin_file(db, reader, piece, ingested)
             if ingested.bytes and reader.is_over():
                 return
         reader.fill(piece, begin)
@@ -253,6 +251,72 @@ def _admission(origin: Origin, source: Source | None = None) -> Admission | None
     known = switches.load()[0]
     is_needed = known["excluded"] or known["silences"]
     return Admission(known, origin, clients.by_name(origin.agent), source) if is_needed else None
+
+
+# A transcript of Codex, whose entries have no ids, begins with copies, or goes on with another file
+
+
+def _begin_file(db: apsw.Connection, reader: Reader, piece: Piece, ingested: Ingested) -> int:
+    """Begin the first piece of a transcript of Codex; returns the offset behind the lines that it copied."""
+    from memory.archive import copies
+
+    line, header_end = next(iter(content.read_lines(reader.source, 0, 1)), (b"", 0))
+    first = content.parsed(line) or {}
+    header = next(iter(clients.entries_of(reader.client, first)), Entry("node"))
+    if continued := reader.client.continued(reader.path, first):
+        _go_back(db, reader, piece, ingested, continued)
+        piece.begin_line(header)
+        return header_end
+    parent = header.copied_from
+    is_other = parent and parent not in os.path.basename(reader.path)
+    original = next(reader.client.files_of(parent, reader.path), "") if is_other else ""
+    end, forked_at = copies.end_of_copies(reader.source, reader.client, original, header.at or 0)
+    if end:
+        piece.begin_line(header)
+        piece.forked_at = forked_at
+    return end
+
+
+def _go_back(
+    db: apsw.Connection, reader: Reader, piece: Piece, ingested: Ingested, continued: tuple[str, str, int]
+) -> None:
+    """Begin a file in which a session goes on since the user went back (Codex 0.171): with the earlier files, and a
+    rewind to before the first prompt that it leaves out.
+    """
+    from memory.archive.carry import Carry
+
+    session, left, left_at = continued
+    files = {_end_of_name(file): file for file in reader.client.files_of(session, reader.path, "*")}
+    for name in sorted(name for name in files if name < _end_of_name(reader.path)):
+        try:
+            with sources.open_source(files[name]) as source:
+                _ingest_pieces(db, reader.of_file(source, files[name]), ingested)
+        except (OSError, ValueError):
+            pass
+        if position := sessions.transcript_position(db, source_of(files[name])):
+            piece.carry.mark = max(piece.carry.mark, Carry.from_json(position[2]).mark)
+    piece.carry.leaf = piece.carry.mark
+    if prompt := _first_prompt(reader, files.get(left, ""), left_at):
+        piece.begin_line(Entry("rollback", rewound_to=prompt))
+
+
+def _first_prompt(reader: Reader, path: str, offset: int) -> str:
+    """The id of the first prompt after an offset of another file of the session; "" if there is none."""
+    try:
+        with sources.open_source(path) as source:
+            for line, end in content.lines_from(source, offset):
+                head = next(iter(clients.entries_of(reader.client, content.parsed(line) or {})), None)
+                following = (later for later, _ in content.read_lines(source, end, PIECE_BYTES)[:20])
+                if head and head.kind == "prompt" and reader.typed(head, following):
+                    return head.id
+    except (OSError, ValueError):
+        pass
+    return ""
+
+
+def _end_of_name(path: str) -> str:
+    """The id at the end of a file's name. Those of the files of a session rise."""
+    return os.path.splitext(os.path.basename(sources.plain_path(path)))[0][-36:]
 
 
 # What a client without a transcript sends, and what was said in an excluded folder
