@@ -5,8 +5,6 @@ Judges names and values for the other finders too. Each name costs a bounded loo
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 from core import TYPE_CHECKING
 from core.redaction import Span, compiled, places_of
 from core.redaction.clues import FOREIGN, NAME_PARTS
@@ -43,7 +41,6 @@ def words_of(name: str) -> list[str]:
     return words.lower().split()
 
 
-@lru_cache(4096)
 def family(name: str) -> str:
     """The kind of secret that a name announces, or "", as for `tokens` and `passwordHash`.
 
@@ -93,6 +90,7 @@ def find_names(text: str, lower: str, signs: set[str]) -> tuple[list[Name], list
     """
     assigned: list[Name] = []
     others: list[Name] = []
+    families: dict[str, str] = {}
     done = 0
     for at, end in places_of(lower, signs.intersection(NAME_PARTS)):
         if at < done:
@@ -103,7 +101,9 @@ def find_names(text: str, lower: str, signs: set[str]) -> tuple[list[Name], list
         if text[start - 1 : start] == "\\" and text[start] in "nrt" and family(text[start + 1 : end].strip("-.")):
             start += 1  # the letter of an escape
         name = text[start:end]
-        kind = _family_in_context(text, start, end, family(name.strip("-.")))
+        if name not in families:
+            families[name] = family(name.strip("-."))
+        kind = _family_in_context(text, start, end, families[name])
         if not kind:
             continue
         sign = text[end : end + 48].lstrip(" \t\"'`\\]?")[:1]

@@ -37,7 +37,7 @@ def find_structured(text: str, lower: str, names: list[Name]) -> list[Span]:
     """The (start, end, kind) of each secret known by its field, call, column or manifest."""
     in_fields = [name for name in names if _is_in_field(lower, name)]
     spans = each_once(text, in_fields, lambda name: _value_of_field(text, name))
-    spans += [*_in_columns(text, names), *_in_calls(text), *_in_inserts(text)]
+    spans += [*_in_columns(text, names), *_in_calls(text), *(_in_inserts(text) if "values" in lower else ())]
     if "Secret" in text:
         spans += _in_json_manifests(text) + _in_yaml_manifests(text)
     return spans
@@ -72,8 +72,9 @@ def _in_calls(text: str) -> list[Span]:
         r"(?:mysqli|mysqli?_connect|getConnection|PDO|\.login|Auth|basic_auth|auth ?= ?|Credential|jwt\.sign"
         r"|createHmac)\(((?:Some\(|[^()]){0,400})"
     )
+    begins = ("mysql", "getConnection(", "PDO(", "login(", "uth", "redential(", "jwt.", "Hmac(")
     spans: list[Span] = []
-    for call in compiled(calls).finditer(text):
+    for call in compiled(calls).finditer(text) if any(map(text.__contains__, begins)) else ():
         for match in compiled(r",[\s\\]{0,8}(?:Some\()?(['\"])([^'\"\n]{4,200})\1").finditer(text, *call.span(1)):
             value = match.group(2).rstrip("\\")
             if " " not in value and is_described(value, "password"):

@@ -171,15 +171,17 @@ def find_random(text: str) -> list[Span]:
     public = (
         r"-----BEGIN (?:CERTIFICATE(?: REQUEST)?|(?:RSA )?PUBLIC KEY|X509 CRL)-----(?:(?!-----BEGIN)[\s\S])*?-----END"
     )
-    shown = compiled(public).sub(lambda match: " " * len(match.group()), text)
+    shown = compiled(public).sub(lambda match: " " * len(match.group()), text) if "-----BEGIN" in text else text
     mapped = shown.encode("ascii", "replace").translate(_TOKEN_BYTES).decode("ascii")
     spans: list[Span] = []
-    for match in compiled(r"\S+").finditer(mapped):
-        word = match.group()
-        if len(word) < MIN_TOKEN or word.lower() == word or DIGITS.isdisjoint(word) or _is_public(word):
+    at = 0
+    for word in [word for word in mapped.split() if len(word) >= MIN_TOKEN]:
+        start = mapped.find(word, at)
+        at = start + len(word)
+        if word.lower() == word or word.upper() == word or DIGITS.isdisjoint(word) or _is_public(word):
             continue
-        tokens = _in_path(text, word, match.start()) if "/" in word else [match.span()] if is_random(word) else []
-        if tokens and not _is_published(text, *match.span()):
+        tokens = _in_path(text, word, start) if "/" in word else [(start, at)] if is_random(word) else []
+        if tokens and not _is_published(text, start, at):
             spans += [(first, end, "high-entropy") for first, end in tokens if not _is_published(text, first, end)]
     return spans
 
