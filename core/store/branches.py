@@ -4,7 +4,7 @@ A transcript only grows at its end. If the user goes back, the next prompt names
 client notes what was taken back. Whatever was said in between is abandoned, until a later prompt continues it.
 
 A mark is the position of an entry in what was stored: the number of the last call and the row of the last episode,
-which both only grow along a transcript. A rewind is a pair of marks: the end of the transcript at that time, and the
+which both grow in the order of storing. A rewind is a pair of marks: the end of the transcript at that time, and the
 entry that the user went back to. Read the rewinds backwards: what follows the last one is live, before it only what
 comes before its target, and so on.
 
@@ -59,16 +59,17 @@ def follow(
 ) -> tuple[Mark, Mark, bool]:
     """Store the marks of new nodes and note rewinds. Reading nodes again changes nothing.
 
-    An example without calls, so that a mark is only a row. Each entry has its parent in brackets.
+    An example without calls, so that a mark is only a row. Each entry has its parent in brackets; `end` is the mark
+    after the entry before it.
 
-    | entry   | mark | |
-    |---|---|---|
-    | p1      | 1 | |
-    | a1 (p1) | 2 | |
-    | p2 (a1) | 3 | |
-    | a2 (p2) | 4 | |
-    | x (a1)  | 2 | It has no content, and a parent before the end: it takes its parent's mark. |
-    | p3 (x)  | 5 | The parent's mark is before the end: the rewind is (4, 2). p2 and a2 are abandoned. |
+    | entry   | end | parent's mark | mark | |
+    |---|---|---|---|---|
+    | p1      | 0 | | 1 | |
+    | a1 (p1) | 1 | 1 | 2 | |
+    | p2 (a1) | 2 | 2 | 3 | |
+    | a2 (p2) | 3 | 3 | 4 | |
+    | x (a1)  | 4 | 2 | 2 | It has no content, and its parent is before the end: it takes its parent's mark. |
+    | p3 (x)  | 4 | 2 | 5 | Its parent is before the end: the rewind is (4, 2). p2 and a2 are abandoned. |
 
     Args:
         ends: the mark before the first node, and the mark after the last line that was a node of the tree; a queued

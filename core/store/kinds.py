@@ -5,7 +5,7 @@
 | memories | empties, keeps the id | `memory.curate` hides them | removes the episodes | renamed |
 | toolCalls | empties, keeps the number | hidden | deleted, except forgotten and purged calls | renamed |
 | summaries | empties | hidden | deleted, except purged summaries | |
-| plans | empties | hidden with the session's row | stay | renamed |
+| plans | empties | hidden with the session's row | begin anew | renamed |
 | names, places, edits, files | deletes | hidden | deleted | |
 | injectedTexts, hookCalls | deletes | hidden | stay | |
 | events | deletes | stay | stay | |

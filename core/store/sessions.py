@@ -344,7 +344,9 @@ def read_emptied_again(db: apsw.Connection) -> None:
 def read_again(db: apsw.Connection, session: str) -> None:
     """Have the transcripts of a session read again from their beginning, in place of what a fork had of it.
 
-    The fork may have it in another order. Transcripts that are gone cannot be read.
+    The fork may have it in another order. Without the fingerprint of its head, a transcript counts as replaced, and
+    without its `seen_file` as changed, so that the next archiving begins it anew. The row of `upkeep` says that the
+    session's rows are then deleted first (`take_due`, `kinds.start_over`); they stay if a transcript is gone.
     """
     from core.store import sources  # an archive loads it; a start does not
 

@@ -66,7 +66,7 @@ def ingest_file(
 
     Args:
         db: open for writing, in no transaction.
-        deadline: in a hook of the running session, the `time.monotonic()` after which no further line is begun; the
+        deadline: in a hook of the running session, the `time.monotonic()` after which only one more line is read; the
             next call continues. None: the file is read to its end, and the caller settles the claims.
         is_short: only a piece is read.
 

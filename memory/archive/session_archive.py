@@ -38,7 +38,7 @@ MAX_FOLDERS = 40  # of a session
 class Piece:
     """A piece of a session, read and redacted, before it is stored. It continues the piece before it.
 
-    The lines that a fork copied are pieces of the sessions that said them: its `pieces_of_others`, which have none.
+    A fork's piece holds one more piece for each session whose lines it copied: `pieces_of_others`, which hold none.
 
     Args:
         carry: what that piece left, as JSON; "" if this is the first piece.
@@ -275,10 +275,12 @@ class SessionArchive:
     def _claim(self, older: Document, newer: Document) -> None:
         """Claim an episode that another session has.
 
-        What a fork says about a session is no claim, unless the fork or another fork of that session has the episode.
+        What a fork copied from this session is archived for it. With that, this session claims an episode from the
+        fork, or from another fork of its own, but from no other session: a copy alone does not prove who said it.
         """
         holder, first = older["session_id"], ""
-        if self.fork and holder != self.fork and self.session not in sessions.ancestors(self.db, holder):
+        is_own_fork = holder == self.fork or self.session in sessions.ancestors(self.db, holder)
+        if self.fork and not is_own_fork:
             return
         if self._renames_copies:  # ids rise with the time
             first = holder if older["id"] < newer["id"] else self.session
