@@ -36,7 +36,7 @@ PRINTING = (
     "|security find-generic-password -w|security find-internet-password -w|scw secret access|bws secret get|base64 -"
     "|whoami -t|.netrc|random|creds|bearer|berglas"
 ).split("|")
-"""A program that prints a secret, nothing for any, and the words of its command."""
+"""The words of commands that print a secret."""
 _patterns: dict[str, re.Pattern[str]] = {}
 
 
@@ -47,8 +47,7 @@ def redact(text: str) -> tuple[str, tuple[str, ...]]:
     """
     kinds: list[str] = []
     for _ in range(6):  # taking a secret out may show another
-        spans = find_secrets(text)
-        if not spans:
+        if not (spans := find_secrets(text)):
             break
         text, found = replace_spans(text, spans)
         kinds += found

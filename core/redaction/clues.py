@@ -83,8 +83,6 @@ _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyz ,.;()")
 """Lines of nothing but plain words and a little punctuation announce no secret."""
 _harmless: set[str] = set()
 """Words of earlier texts that announce nothing, also without their digits."""
-_harmless_chars: set[str] = set(map(chr, range(128)))
-"""Characters of earlier texts that hide nothing."""
 
 
 class Clues:
@@ -124,8 +122,7 @@ class Clues:
         fresh = f" {' '.join(shapes)} "
         folded = fresh.lower()
         signs = {*filter(fresh.__contains__, _EXACT), *filter(folded.__contains__, _FOLDED)}
-        names = signs.intersection(NAME_PARTS)
-        if names:
+        if names := signs.intersection(NAME_PARTS):
             telling = _without_ordinary(folded)
             signs.difference_update(name for name in names if name not in telling)
         if "://" in folded and any("@" in word.partition("://")[2] for word in words):
@@ -209,8 +206,6 @@ def hides(char: str) -> bool:
 def _has_invisible(words: set[str]) -> bool:
     """Whether characters that do not show could hide a secret in the words."""
     joined = " ".join(words)
-    signs = set(joined) - _harmless_chars - {"\ufe0f"}
-    hiding = set(filter(hides, signs))
-    _harmless_chars.update(signs - hiding)
+    signs = {char for char in set(joined) if not char.isascii()} - {"\ufe0f"}
     # after an emoji, the last selects its form
-    return bool(hiding) or any(before[-1:].isascii() for before in joined.split("\ufe0f")[:-1])
+    return any(map(hides, signs)) or any(before[-1:].isascii() for before in joined.split("\ufe0f")[:-1])
