@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import NOW_MS, Run
+from conftest import NOW, NOW_MS, Run
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -78,8 +78,7 @@ def day(text: str) -> int:
     return parsed
 
 
-# 2026-11-22 is a Sunday.
-NOW = day("2026-11-22T15:00:00Z")
+SUNDAY = day("2026-11-22T15:00:00Z")
 
 
 @pytest.mark.parametrize(("query", "start", "end"), [
@@ -96,7 +95,7 @@ NOW = day("2026-11-22T15:00:00Z")
     ("31 December 2023", "2023-12-30", "2024-01-04"), ("29 February 2024", "2024-02-28", "2024-03-04"),
 ])  # fmt: skip
 def test_times_are_read(query: str, start: str, end: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert period_named(words_of_time(query), NOW) == (day(start), day(end))
+    assert period_named(words_of_time(query), SUNDAY) == (day(start), day(end))
 
 
 @given(st.integers(0, 20_000), st.sampled_from(["observations", "episodes", "knowledge"]))
