@@ -24,7 +24,7 @@ prompt and its steps, and `recall.engine` drops what `reasons_to_drop` names and
 
 An episode is a message of a transcript. In a session with tool calls it is part of work, in any other session part of
 a conversation. Numbers without another reason were tuned on the first 84 questions of docs/figures.md, which also says
-what recall loses without each of them, and how it does on two further sets.
+what recall loses without most of them, and how it does on two further sets.
 """
 
 from __future__ import annotations

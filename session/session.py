@@ -2,9 +2,10 @@
 
     with Session(session_id, config) as session:      # waits for the lock, loads the state
         record(event, session)                        # session.record
-        session.save()
+        session.save_state()                          # the state; spools the queued events
         ...                                           # reactions change session.state
-        session.save()                                # the state, the queued events, the queued writes
+        session.save_state()
+    session.store_queued()                            # the queued writes; of a hook when it has answered
 
 A fault of the store does not stop a session: hooks fail open, so faults are collected in `session.faults`. Hot path.
 """

@@ -3,7 +3,7 @@
 How a line becomes rows, with the functions in the order in which they run. A hook calls `ingest_file` with its
 transcript; `memory archive` finds the files and their sessions first (`transcript_files`).
 
-    ingest.ingest_file                  continues at the stored offset, a piece (up to 1 MB) at a time
+    ingest.ingest_file                  continues at the stored offset, a piece (up to 1 MB; in a hook 256 KB) at a time
         _begin_file                     at the start of a transcript of Codex: skips what it copied
         Reader._add_line                line → entries, by the client; `admission` leaves out excluded folders
             Piece.begin_line            the node of the line in the session's tree

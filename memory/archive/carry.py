@@ -34,7 +34,7 @@ class Message:
 
 
 class Carry:
-    """What a piece leaves to the next piece of its session. Stored by name; `last` as a list of messages, `drafts`."""
+    """What a piece leaves to the next piece of its session. Stored by name; `last` as a list under `drafts`."""
 
     def __init__(self) -> None:
         self.session = ""  # to which the transcript belongs

@@ -114,10 +114,10 @@ def _note_forks(db: apsw.Connection, claims: Sequence[Claim], *, is_live: bool) 
 
 def _owner(db: apsw.Connection, group: Iterable[str], claimed: Iterable[str], *, is_live: bool) -> str:
     """The session of a group that said the claimed episodes first; "" if that is undecided."""
-    lines = {session: sessions.ancestors(db, session) for session in group}
-    roots = [session for session, line in lines.items() if lines.keys().isdisjoint(line[1:])]
+    lineages = {session: sessions.ancestors(db, session) for session in group}
+    roots = [session for session, lineage in lineages.items() if lineages.keys().isdisjoint(lineage[1:])]
     # a fork of a session that is not archived has copied what it has, perhaps from another of these
-    roots = [session for session in roots if sessions.by_id(db, lines[session][-1])] or roots or list(group)
+    roots = [session for session in roots if sessions.by_id(db, lineages[session][-1])] or roots or list(group)
     return roots[0] if len(roots) == 1 else _guessed_owner(db, roots, claimed, is_live=is_live)
 
 

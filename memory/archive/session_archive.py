@@ -48,8 +48,8 @@ class Piece:
         self.archive = archive
         self.carry = Carry.from_json(carry)
         self.carry.session = archive.session
-        self.is_first = not carry and not archive.fork
-        self.calls = SessionCalls(self.carry.work, archive.folder, is_copy=bool(archive.fork))
+        self.is_first = not carry and not archive.copied_by
+        self.calls = SessionCalls(self.carry.work, archive.folder, is_copy=bool(archive.copied_by))
         self.pieces_of_others: dict[str, Piece] = {}  # what a fork copied, by the session that said it
         self.keeps_entries = False  # else their texts stay in memory
         self.entries: list[Entry] = []
@@ -172,14 +172,14 @@ class SessionArchive:
 
     Args:
         claims: to be settled; each store may add some.
-        session: other than that of `origin`, which is the `fork` that has copied its entries.
+        session: other than that of `origin`, which has copied its entries (`copied_by`).
     """
 
     def __init__(self, db: apsw.Connection, origin: Origin, claims: list[Claim], session: str = "") -> None:
         self.db = db
         self._origin = origin
         self._claims = claims
-        self.fork = clean_name(origin.session) if session else ""
+        self.copied_by = clean_name(origin.session) if session else ""
         self.session = clean_name(session or origin.session)
         known = folders.note(db, origin.cwd)
         self.project, self.folder = clean_name(known.project), clean_name(known.folder)
@@ -228,7 +228,7 @@ class SessionArchive:
         added, _, _ = self._store_piece(piece, episodes)
         if added:
             sessions.read_again(self.db, self.session)
-        calls.drop_copies(self.db, self.fork, self.session)
+        calls.drop_copies(self.db, self.copied_by, self.session)
         for first in sessions.ancestors(self.db, self.session)[1:]:  # a fork's fork names only the last
             calls.drop_copies(self.db, self.session, first)
 
@@ -275,12 +275,15 @@ class SessionArchive:
     def _claim(self, older: Document, newer: Document) -> None:
         """Claim an episode that another session has.
 
-        What a fork copied from this session is archived for it. With that, this session claims an episode from the
-        fork, or from another fork of its own, but from no other session: a copy alone does not prove who said it.
+        | read is | the holder is | claim |
+        |---|---|---|
+        | the transcript of this session | any other session | yes |
+        | what fork `copied_by` copied from this session | that fork, or another fork of this session | yes |
+        | the same | any other session | no: a copy alone does not prove who said it |
         """
         holder, first = older["session_id"], ""
-        is_own_fork = holder == self.fork or self.session in sessions.ancestors(self.db, holder)
-        if self.fork and not is_own_fork:
+        is_own_fork = holder == self.copied_by or self.session in sessions.ancestors(self.db, holder)
+        if self.copied_by and not is_own_fork:
             return
         if self._renames_copies:  # ids rise with the time
             first = holder if older["id"] < newer["id"] else self.session

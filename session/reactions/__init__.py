@@ -1,8 +1,9 @@
 """What an event sets off, once it is recorded. Hot path.
 
 A reaction is a function `react(event, session) -> Reaction` that runs under the session's lock. It may recall, change
-`session.state`, queue events, and return texts for the agent. If it fails, its changes of the state are dropped, so
-that a text stays due. To add a reaction, write it, and add it to `_FUNCTIONS` and to `due`.
+`session.state`, queue events and writes, and return texts for the agent. A write that may happen twice is made at once.
+If a reaction fails, its changes of the state are dropped, so that a text stays due; what it queued is kept. To add a
+reaction, write it, and add it to `_FUNCTIONS` and to `due`, and a new kind of text to `injection._EVENTS`.
 """
 
 from __future__ import annotations
