@@ -95,7 +95,8 @@ def text_or_stdin(given: str | None) -> str | None:
 def read_json(limit: int, less: str, example: str, names: Mapping[str, str]) -> tuple[dict[str, Any], list[str]]:
     """Read a JSON object of at most `limit` bytes from stdin: its values by the names of its keys, and unknown keys.
 
-    Those are reported on stderr. Null is no value, and an empty stdin an empty object. `less` says how to shorten it.
+    Unknown keys are reported on stderr. Null values are left out, and an empty stdin counts as `{}`. `less` says how to
+    shorten it.
     """
     try:
         text = read_object(limit)

@@ -210,6 +210,6 @@ def wrong_usage(message: str, fix: str) -> Failure:
 
 
 def require_known(name: str, given: str, known: Collection[str], code: str = "USAGE") -> None:
-    """Raise a Failure if the value of an option or argument, which has this name, is none of those known."""
+    """Raise a Failure unless the value given for `name`, an option or argument, is one of `known`."""
     if given not in known:
         raise wrong_value(name, given, either(known), code)

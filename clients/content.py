@@ -89,7 +89,7 @@ def read_lines(source: Source, offset: int, most: int) -> list[tuple[bytes, int]
     lines = []
     for line in data[: last + 1].split(b"\n")[:-1]:
         offset += len(line) + 1
-        lines.append((_without_images(line), offset))
+        lines.append((line if len(line) <= LARGE_BYTES else _without_images(line), offset))
     return lines
 
 
@@ -105,7 +105,7 @@ def _long_line(source: Source, offset: int) -> list[tuple[bytes, int]]:
     while block := source.read(BLOCK_BYTES, offset):
         line, newline, _ = block.partition(b"\n")
         if len(kept) <= most:
-            kept += _without_images(line)
+            kept += line if len(kept) + len(line) <= LARGE_BYTES else _without_images(line)
         if newline:
             return [(bytes(kept) if len(kept) <= most else b"{", offset + len(line) + 1)]
         offset += len(block)
@@ -113,12 +113,12 @@ def _long_line(source: Source, offset: int) -> list[tuple[bytes, int]]:
 
 
 def _without_images(line: bytes) -> bytes:
-    """A line, or a block of it, without most of the base64 in it. It stays valid JSON: escapes are never cut."""
-    if len(line) <= LARGE_BYTES:
-        return line
+    """A large line, or a block of one, without most of the base64 in it. It stays valid JSON: escapes are never cut."""
     import re
 
-    base64 = rb"[A-Za-z0-9+/=_-]{16,}(?:\\[/n][A-Za-z0-9+/=_-]*)*"  # its slashes may be escaped, its lines broken
+    # its slashes may be escaped, and its lines broken, but those have at least 60 characters
+    run_of = rb"[A-Za-z0-9+/=_-]"
+    base64 = rb"%b{16,}+(?:\\/%b*+|\\n(?=(?:%b|\\/){60})%b*+)*+" % ((run_of,) * 4)
     return re.sub(base64, lambda run: run[0] if len(run[0]) < 4096 else run[0][:8], line)
 
 

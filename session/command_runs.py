@@ -87,9 +87,17 @@ def unrun_line(
 ) -> str:
     """The line on edits that nothing has run since, with `room` characters for the ranges; "" if there are none.
 
+    Edits before the last commit, stash, checkout, reset or restore are left out: they are committed or gone.
     `names` shows a file: `file:610-625 name,640, other.go:12 and 2 more files`.
     """
     session = history.session()
+    ends = ("git commit", "git stash", "git checkout", "git reset", "git restore")
+    done = [
+        call["number"]
+        for call in calls
+        if any(map(call["command"].__contains__, ends)) and call["outcome"] not in ("failed", "stopped")
+    ]
+    edits = [edit for edit in edits if edit["number"] > max(done, default=0)]
     ranges = _unrun(edits, calls, (session.get("worktree") or session["folder"]) if session else "")
     defined = [place for place in history.places([*ranges][:10]) if place["defines"]] if ranges else []
     parts: list[str] = []

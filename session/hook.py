@@ -55,7 +55,7 @@ class Hook:
         self.ignored_variables: list[tuple[str, str]] = []
         """The place and name of each variable of the environment that this hook does not obey."""
         self._right_to_print = RLock()
-        """Held by the thread that has claimed the answer, until the process ends. After a fault it may claim again."""
+        """Held by the thread that has claimed the answer, until the process ends. After a fault it claims again."""
         self._event: HookEvent | None = None
         self._session: Session | None = None
         """None if this call must not store anything of a session; see `_session_of`."""

@@ -220,10 +220,10 @@ def offer_past_sessions(wanted: bool | None = None) -> tuple[dict[str, Any], lis
 @app.command("observe")
 def observe(
     transcript: Annotated[str, Argument(metavar="TRANSCRIPT", help="The transcript; it is archived first")] = "",
-    session: Annotated[str, shared.session_option("An archived session, instead")] = "",
+    session: Annotated[str, shared.session_option("An archived session instead of TRANSCRIPT")] = "",
     command: shared.ModelCommand = "",
 ) -> Answer:
-    """Let a model record what a session taught."""
+    """Have a model record facts worth remembering."""
     from session import known_sessions, observe_job
 
     if bool(transcript) == bool(session):

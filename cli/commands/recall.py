@@ -59,7 +59,9 @@ def recall(
     principal_ref: Composed = None,
     purpose: Composed = None,
     allowed_privacy: Composed = None,
-    include_superseded: Annotated[bool, Option("--include-superseded", help="Composed recall")] = False,
+    include_superseded: Annotated[
+        bool, Option("--include-superseded", help="Composed recall: include replaced memories")
+    ] = False,
     reflection_limit: ComposedLimit = None,
     observation_limit: ComposedLimit = None,
     curated_limit: ComposedLimit = None,

@@ -202,7 +202,7 @@ def _lost_line(kind: str, entry: dict[str, Any]) -> str:
 def search(
     query: shared.RequiredQuery,
     limit: shared.Limit = 8,
-    extract: Annotated[bool, Option("--extract", help="Add what each session says")] = False,
+    extract: Annotated[bool, Option("--extract", help="Also show what each says about it")] = False,
     without_notes: Annotated[bool, Option("--raw", help="Without notes about the sessions")] = False,
     runtime: Annotated[str, Option(help="Only this client")] = "",
 ) -> Answer:

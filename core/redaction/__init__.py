@@ -33,10 +33,10 @@ PRINTING = (
     "|openssl rand|credstash get|secret-tool lookup|wg genkey|pwgen|apg|nmcli -s -g|teller env| reveal| config:get"
     "| acl bootstrap|pass show|gopass show|lpass show|gh auth token|glab auth token|gcloud versions access"
     "|gcloud auth print-access-token|gcloud auth print-identity-token|aws get-login-password|az keyvault secret show"
-    "|security find-generic-password -w|security find-internet-password -w|scw secret access|bws secret get|base64 -"
-    "|whoami -t|.netrc|random|creds|bearer|berglas"
+    "|security find-generic-password -w|security find-internet-password -w|scw secret access|bws secret get"
 ).split("|")
 """The words of commands that print a secret."""
+_OTHERS = ("base64 -", "whoami -t", ".netrc", "random", "creds", "bearer", "berglas")
 _patterns: dict[str, re.Pattern[str]] = {}
 
 
@@ -68,7 +68,7 @@ def prints_secret(command: str, path: str) -> bool:
     call = f"{command}\n{path}".lower()
     if any(map(call.__contains__, NAME_PARTS)):
         return True
-    return any(all(map(call.__contains__, words.split())) for words in PRINTING)
+    return any(all(map(call.__contains__, words.split())) for words in (*PRINTING, *_OTHERS))
 
 
 def redact_value(value: object, plain: Callable[[str], str] = lambda text: redact(text)[0]) -> object:
@@ -147,11 +147,13 @@ def _find_plain(text: str, clues: Clues) -> list[Span]:
 
 def _find_obfuscated(text: str) -> list[Span]:
     """The secrets of a copy of the text without colours and invisible characters, and with all signs decoded."""
-    from re import escape
+    import re
 
     colour = r"(?:\x1b|\\u001[bB]|\\x1[bB]|\\033)\[[0-9;:?]{0,40}[A-Za-z]"
     hiding = "".join(char for char in sorted(set(text)) if not char.isascii() and hides(char))
-    pattern = compiled(f"(?i)({colour}|[{SPACES}])|[\0{escape(hiding)}]|({'|'.join(map(escape, ENCODED))})")
+    pattern = re.compile(  # not `compiled`, which would remember a pattern for each set of characters
+        f"(?i)({colour}|[{SPACES}])|[\0{re.escape(hiding)}]|({'|'.join(map(re.escape, ENCODED))})"
+    )
     decoded: list[str] = []
     places: list[int] = []  # of each character of the copy in the text
     done = 0

@@ -244,7 +244,13 @@ def _is_short_password(value: str, kind: str, sign: str, *, quoted: bool, tight:
         return len(value) >= 6
     starts_plain = len(value) >= 8 - alone and value[0].isalpha() and "_" not in value
     fits = quoted or is_made_up(value) or sign[0] == "=" or kind == "pw" or starts_plain
-    return fits and len(value) >= 6 and "/" not in value and not DIGITS.isdisjoint(value) and value.upper() != value
+    return (
+        fits
+        and len(value) >= 6
+        and "/" not in value
+        and not DIGITS.isdisjoint(value)
+        and (value.upper() != value.lower() or len(value) >= 16)
+    )
 
 
 def _is_token(value: str, sign: str, *, quoted: bool, tight: bool, alone: bool) -> bool:

@@ -46,6 +46,8 @@ _PROGRAMS = (
     ("pulumi", "--secret", rf"set[ \t]+(?:-\S+[ \t]+)*[^\s-]\S*[ \t]+(?:-\S+[ \t]+)*{_VALUE}"),
     ("vault ", "", r"(?:login|unseal)[ \t]+(?![A-Za-z]+(?:\s|$))([\w.+/-]{16,}=*)(?![^\s\"'`])"),
     ("rclone ", "", rf"obscure[ \t]+{_VALUE}"),
+    ("curl", "", r"(?:-b|--cookie)[ \t=]*[\"']?(?:[^\s;=]{1,60}=[^\s;]{0,200};[ \t]?){0,8}"
+     r"[\w.-]{0,40}?(?i:sess|sid|auth|token)\w{0,40}=([^\s;\"'`$\\]{6,4096})"),
     ("net use", "/u", rf"\S+[ \t]+(?![/\\*]){_VALUE}(?=[ \t]+/u(?:ser)?:)"),
     ("net user", "", rf"(?<=net user )[^\s/]\S*[ \t]+(?![/*]|[A-Z]?[a-z]+[.,;:!?]?(?:\s|\Z)){_VALUE}"),
     ("mc alias", "", rf"set(?:[ \t]+\S+){{3}}[ \t]+{_VALUE}"),
@@ -125,7 +127,7 @@ def _looks_like_password(match: re.Match[str]) -> bool:
     Without a sign it could be a folder or a package, as in `mkdir -p` or `cargo -p`: then a user must come before it.
     """
     value = match.group(match.lastindex or 0)
-    if DIGITS.isdisjoint(value) or not set("/\\:=@[]{}()<> ").isdisjoint(value) or not is_described(value, "password"):
+    if len(value) < 6 or DIGITS.isdisjoint(value) or not set("/\\:=@[]{}()<> ").isdisjoint(value) or is_file(value):
         return False
     has_sign, is_cased = not set("!#%&$").isdisjoint(value), value.lower() != value != value.upper()
     is_attached = match.group()[2:3] in ("'", '"')  # `-p'…'`
@@ -161,7 +163,9 @@ def find_printed(command: str, path: str, output: str) -> list[Span]:
     if not any(printing) and not _selects_secret(steps):
         return []
     is_pipeline = {step["mark"] for step in steps[:-1]} <= {"|"}
-    is_whole = any(printing) and is_pipeline and "--password-stdin" not in command  # which prints none
+    is_whole = (
+        any(printing) and (all(printing) or is_pipeline) and "--password-stdin" not in command
+    )  # which prints none
     return [
         (line.start() + start, line.start() + end, "secret")
         for line in compiled(r"[^\n]+").finditer(output)

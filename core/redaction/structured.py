@@ -11,8 +11,8 @@ from itertools import count, cycle
 
 from core import TYPE_CHECKING
 from core.redaction import MARK, MAX_NAME_CHARS, Span, compiled, find_secrets, replace_spans
-from core.redaction.assignments import LOOSE, each_once, family, is_assigned, is_described, label, names_password
-from core.redaction.tokens import find_matches, is_placeholder, is_strong
+from core.redaction.assignments import LOOSE, each_once, family, is_described, label, names_password
+from core.redaction.tokens import find_matches, is_placeholder, is_prose, is_strong
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -227,7 +227,10 @@ def _kind(key: str, item: object, labelled: str, typed: str) -> str:
     kind = family(key) or (labelled if low in _LABELLED else "") or (typed if low in _TYPED else "")
     if kind in ("", "authorization", family(key)) or not isinstance(item, str):
         return kind
-    return kind if is_assigned(item, kind, ":", quoted=True) else ""
+    if len(item) > 4_096 or "\n" in item.strip() or "://" in item:
+        return ""
+    fits = kind == "password" and not is_prose(item) if " " in item else item[:1] not in ("/", "~") and len(item) > 3
+    return kind if fits else ""
 
 
 def _redact_arguments(words: Sequence[object], program: str) -> list[object]:

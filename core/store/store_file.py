@@ -49,7 +49,7 @@ def no_contents() -> dict[str, Any]:
 
 def vector_extension() -> str | None:
     """The version of sqlite-vec, or None if it cannot be loaded."""
-    db = apsw.Connection(":memory:")
+    db = sqlite.Connection(":memory:")
     try:
         return str(db.execute("SELECT vec_version()").get) if sqlite.has_vectors(db) else None
     finally:
@@ -117,8 +117,8 @@ def last_used(db: apsw.Connection) -> int | None:
 def faults(*, of_indexes: bool) -> list[str]:
     """The first five faults that SQLite finds in the tables, or in the lexical and vector indexes.
 
-    Both together read every page of what is stored. Each needs a connection of its own: one that has used an index
-    before takes for damage what other processes have written to it since.
+    Both together read every page. Each needs a connection of its own: one that has used an index before takes for
+    damage what other processes have written to it since.
     """
     db = sqlite.open_reading()
     if db is None:
@@ -126,7 +126,8 @@ def faults(*, of_indexes: bool) -> list[str]:
     sql = "SELECT name FROM sqlite_schema WHERE type = 'table' AND (sql LIKE 'CREATE VIRTUAL%') = ?"
     rows: list[str] = []
     with reported():
-        for (name,) in db.execute(sql, (of_indexes,)).fetchall():
+        names = [name for (name,) in db.execute(sql, (of_indexes,))]
+        for name in names if of_indexes else [*names, "sqlite_schema"]:  # with the last, SQLite checks the free pages
             rows += [str(row[0]) for row in db.execute(f'PRAGMA quick_check("{name}")') if row[0] != "ok"]
     return rows[:5]
 

@@ -100,14 +100,14 @@ class Carry:
         elif operation == "popAll":
             self.queue.clear()
         elif self.queue and (first := self.queue.pop(0)) and operation == "remove":
-            is_repeated = self.is_archived_prompt(first)  # typed twice, it is archived once
+            is_repeated = self.take_typed_prompt(first)  # typed twice, it is archived once
             self.handed.append(words.fingerprint(first))
             del self.handed[:-20]
             return "" if is_repeated else first
         return ""
 
-    def is_archived_prompt(self, text: str) -> bool:
-        """Whether a prompt was archived when it left the queue. Otherwise it leaves the queue now."""
+    def take_typed_prompt(self, text: str) -> bool:
+        """Take a prompt off the queue; returns whether it has left it before, and is archived."""
         fingerprint = words.fingerprint(text)
         if fingerprint in self.handed:
             self.handed.remove(fingerprint)

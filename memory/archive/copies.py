@@ -5,7 +5,7 @@ A fork or a subagent may begin with the history of its parent. How a copy is kno
 | the transcript says | for example in | handling |
 |---|---|---|
 | in each line, its session | Claude Code | `Piece.begin_line` gives the line to that session |
-| in its first line, its parent; entries have no ids | Codex | `end_of_copies`: reading begins behind them |
+| in its first line, its parent; entries have no ids | Codex | `end_of_copies`: reading begins after them |
 | nothing, but copies keep their ids | pi, Gemini CLI | both sessions claim the episode: `settle` |
 | nothing, but copies keep their times and texts | OpenCode, notes | likewise (`SessionArchive._copy_of`) |
 | nothing, and entries have no ids | Codex | both sessions begin with the same words: `settle_opening` |
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 def end_of_copies(source: Source, client: Client, original: str, began: int) -> tuple[int, int]:
-    """The offset behind the lines of another file with which this begins, and the time of the last; 0 without any.
+    """The offset after the lines that this file copied from another, and the time of the last; (0, 0) without any.
 
     A subagent gets no calls, no thoughts, and perhaps only the last turns of its parent; no fork needs to have the
     turns that the user took back. So lines may be left out. One that is younger than the fork is no original.

@@ -257,7 +257,7 @@ def _admission(origin: Origin, source: Source | None = None) -> Admission | None
 
 
 def _begin_file(db: apsw.Connection, reader: Reader, piece: Piece, ingested: Ingested) -> int:
-    """Begin the first piece of a transcript of Codex; returns the offset behind the lines that it copied."""
+    """Begin the first piece of a transcript of Codex; returns the offset after the lines that it copied."""
     from memory.archive import copies
 
     line, header_end = next(iter(content.read_lines(reader.source, 0, 1)), (b"", 0))
@@ -348,9 +348,9 @@ def ingest_entries(db: apsw.Connection, entries: Sequence[Entry], origin: Origin
 
 
 def _not_known(entries: Sequence[Entry], carry: Carry) -> Sequence[Entry]:
-    """The entries from the last known message on, which may have grown, or behind the last that was passed over."""
+    """The entries from the last known message on, which may have grown, or after the last that was passed over."""
     known = carry.last.id if carry.last else ""
-    begin = len(entries)  # of the messages behind those that were looked at, with their calls
+    begin = len(entries)  # of the messages after those that were looked at, with their calls
     for number, entry in reversed([*enumerate(entries)]):
         if entry.kind in ("prompt", "answer"):
             identifier = identifier_of(entry, carry.session, b"", 0)

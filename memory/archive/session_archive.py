@@ -140,7 +140,7 @@ class Piece:
         if self._node and entry.kind == "prompt" and not entry.call:
             self._node.is_prompt = True
         is_new_prompt = entry.kind == "prompt" and identifier not in self._by_id
-        if not (is_new_prompt and self.carry.is_archived_prompt(body)):
+        if not (is_new_prompt and self.carry.take_typed_prompt(body)):
             self._add_message(entry, identifier, body)
 
     def _add_message(self, entry: Entry, identifier: str, body: str) -> None:

@@ -125,18 +125,10 @@ def _open_work(history: History, calls: Sequence[Call]) -> list[str]:
     """The lines that were edited, and neither run nor committed since; and the failure that is still open."""
     from session import command_runs
 
-    ends = ("git commit", "git stash", "git checkout", "git reset", "git restore")
-    done = [
-        call
-        for call in calls
-        if call["outcome"] not in ("failed", "stopped") and any(end in call["command"] for end in ends)
-    ]
-    committed = done[-1]["number"] if done else 0
     edits = history.edits()
-    uncommitted = [edit for edit in edits if edit["number"] > committed]
     failure = command_runs.failing(calls, edits)
     return [
-        command_runs.unrun_line(history, uncommitted, calls, {}, room=240),
+        command_runs.unrun_line(history, edits, calls, {}, room=240),
         command_runs.failure_line(failure, 110) if failure else "",
     ]
 

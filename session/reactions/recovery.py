@@ -185,8 +185,9 @@ def work_note(db: apsw.Connection, session: Session, *, kept: str, more_queries:
     work = _work_lines(history, archived, calls, summary, shown_as, room=round(max_tokens * 4 * 0.42))
     folder = checkout or archived["folder"]
     files = list(dict.fromkeys(place["file"] for place in places))
-    exist = [file for file in files[:12] if not os.path.isdir(folder) or os.path.lexists(os.path.join(folder, file))]
-    queries = (file_queries(exist, shown_as) or [*more_queries])[:MOST_QUERIES]
+    is_there = os.path.isdir(folder)
+    existing = [file for file in files[:12] if not is_there or os.path.lexists(os.path.join(folder, file))]
+    queries = (file_queries(existing, shown_as) or [*more_queries])[:MOST_QUERIES]
 
     def framed(lines: Sequence[str], queries: Sequence[str]) -> str:
         agent = session.agent or session.state.agent

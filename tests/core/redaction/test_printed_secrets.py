@@ -42,6 +42,8 @@ sudo pass show prod/tides | head -1
 bash -lc 'gh auth token'
 aws ecr get-login-password --region eu-1
 gcloud auth print-access-token
+op read op://prod/tides/password && op read op://prod/reefs/password
+pass show prod/tides; pass show prod/reefs
 """.splitlines()
 
 

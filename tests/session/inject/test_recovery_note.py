@@ -238,6 +238,7 @@ def test_a_check_that_did_not_run_leaves_the_edit_unrun(
     ("ruff check src/tide_import.py", ""), ("ruff check tide_import.py", "Exit code 1\ntide_import.py:1:1: F401 x"),
     ("pytest", "Exit code 1\nFAILED tests/test_import.py::test_waits - assert 4.0 == 2"),
     ("make lint", "Exit code 2\nsrc/quay.py:2: E1 bad\nmake: *** [lint] Error 1"),
+    ("git checkout src/tide_import.py", ""), ("git commit -am 'wait longer'", ""),
 ])  # fmt: skip
 def test_a_check_that_ran_clears_the_edit(run: Run, tmp_path: Path, command: str, output: str) -> None:
     transcript = session(tmp_path / f"{SESSION}.jsonl")
