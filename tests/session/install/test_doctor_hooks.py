@@ -188,7 +188,8 @@ def test_hooks_that_were_never_called(user: User) -> None:
     assert "claude" not in user.codes(), "nor was it then"
     transcript(user, NOW_MS + 2_000)
     assert user.codes()["claude"] == ["HOOK_NEVER_CALLED"]
-    (user.memory / "store.db").write_bytes(b"damaged" * 999)
+    for file in user.memory.glob("store.db*"):
+        file.write_bytes(b"damaged" * 999)
     assert "claude" not in user.codes(), "without the store nobody knows whether hooks ran"
 
 
