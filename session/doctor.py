@@ -60,7 +60,7 @@ class Examination:
         self.reads_all = reads_all  # of the store, however large
         self.findings: list[Finding] = []
         self.facts: dict[str, Any] = {}
-        self.threads: list[Thread] = []  # checks that still run
+        self.reading: Thread | None = None  # the check of the store's pages, which still runs
         self.clients: dict[str, dict[str, Any]] = {}
 
     @cached_property
@@ -105,8 +105,8 @@ def _examine(examination: Examination) -> Examination:
         for client in clients.with_hooks():
             if not examination.names or client.name in examination.names:
                 _run_check(examination, client.name, partial(check_client, client=client))
-        for thread in examination.threads:
-            thread.join()
+        if examination.reading is not None:
+            examination.reading.join()
         return examination
     finally:
         files.is_read_only = False
@@ -183,6 +183,9 @@ def check_store(examination: Examination) -> Iterator[Finding]:
     try:
         db = sqlite.open_reading()
         if db is not None:
+            if examination.reads_all or _size(path) <= LARGE_STORE_BYTES:
+                examination.reading = Thread(target=_run_check, args=(examination, "store", check_pages), daemon=True)
+                examination.reading.start()
             counted = store_file.contents(db, now=clock.now_ms())
             about["waiting"] = cluster_sync.outbox_status(db) if cluster_sync.has_outbox(db) else None
             examination.db = db
@@ -198,16 +201,11 @@ def check_store(examination: Examination) -> Iterator[Finding]:
     if examination.db is None:
         return
     about |= counted["file"]
-    if examination.reads_all or _size(path) <= LARGE_STORE_BYTES:
-        for of_indexes in (True, False):
-            check = partial(check_pages, of_indexes=of_indexes)
-            examination.threads.append(Thread(target=_run_check, args=(examination, "store", check), daemon=True))
-            examination.threads[-1].start()
 
 
-def check_pages(_: Examination, *, of_indexes: bool) -> Iterator[Finding]:
-    """Whether the indexes of the store, or its tables, are intact. Runs beside the other checks: it may take long."""
-    if faults := store_file.faults(of_indexes=of_indexes):
+def check_pages(_: Examination) -> Iterator[Finding]:
+    """Whether the pages of the store are intact. Runs beside the other checks, since it may take long."""
+    if faults := store_file.faults():
         fix = (
             "with a backup: `joelclaw restore FILE --force` (the current data is set aside); without one, save what is "
             f"left with `joelclaw memory export`, move {sqlite.path()} away, and import it again"

@@ -70,6 +70,15 @@ def test_a_torn_page(user: User, monkeypatch: pytest.MonkeyPatch) -> None:
     assert user.doctor()["healthy"] is False
 
 
+def test_a_free_page_that_is_in_use(user: User) -> None:
+    """The next write would destroy what it holds."""
+    fold_log(user.memory)
+    with open(user.memory / "store.db", "r+b") as handle:
+        handle.seek(32)  # the first page of the free list, and how many pages it has
+        handle.write((5).to_bytes(4, "big") + (1).to_bytes(4, "big"))
+    assert "STORE_DAMAGED" in user.codes()["store"]
+
+
 def test_modes_that_give_others_access(user: User) -> None:
     user.memory.chmod(0o755)
     (user.memory / "store.db").chmod(0o644)
