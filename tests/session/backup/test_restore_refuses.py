@@ -216,7 +216,7 @@ def test_a_home_that_hooks_recreate_is_left_alone(
     monkeypatch.setattr(os, "rename", renamed)
     answer = run("restore", str(backup), "--force", ok=False).json
     assert answer["error"]["code"] == "RESTORE_BUSY"
-    old = next(path for path in sorted(home.parent.iterdir()) if ".before-restore-" in path.name)
+    (old,) = home.parent.glob(f"{home.name}.before-restore-*")  # other tests leave such folders beside it
     assert snapshot(old) == before and str(old) in answer["fix"]
 
 
