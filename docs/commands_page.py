@@ -1,4 +1,4 @@
-"""Generates the list of commands in docs/cli.md, and cli/hot_table.py: run `make docs`."""
+"""Generates the lists of commands and settings in docs/, and cli/hot_table.py: run `make docs`."""
 
 import sys
 from typing import Any
@@ -7,6 +7,7 @@ from cli.commands import MODULES
 from cli.declarations import every_command, first_words
 from cli.parser import Parameter
 from cli.reference import usage_line
+from core.config import SETTINGS, Setting
 
 
 def page() -> str:
@@ -39,6 +40,24 @@ def _described(parameter: Parameter) -> tuple[str, str, str]:
     notes += ["repeatable"] if parameter.many and parameter.flags else []
     default = "" if parameter.many or parameter.default in (None, False) else str(parameter.default)
     return names, parameter.help + f" ({', '.join(notes)})" * bool(notes), default
+
+
+def settings_list() -> str:
+    """The settings as Markdown, each with its default, its choices or range, and its description."""
+    return "\n".join(
+        f"- `{name}`{_values(setting)}: {setting.what}{' *(file only)*' * setting.user_only}"
+        for name, setting in SETTINGS.items()
+    )
+
+
+def _values(setting: Setting) -> str:
+    default = setting.default
+    if isinstance(default, bool):
+        return f" `{str(default).lower()}`"
+    if isinstance(default, str):
+        choices = dict.fromkeys([default, *setting.choices])
+        return " " + " or ".join(f"`{choice}`" for choice in choices) if default else ""
+    return f" {'off' if default < setting.low else default} ({setting.low:,.12g}–{setting.high:,.12g})"
 
 
 _TABLE = '''"""The first words of all commands, and the parameters of the hot commands: `make docs` writes this file."""
