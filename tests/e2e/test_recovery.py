@@ -10,7 +10,7 @@ SOUGHT = ("failed", "command")
 HISTORY_GOES_ALONG = {
     "codex": "asks for the summary at the end of the conversation, with all that was injected into it"
 }
-KEEPS_PROMPTS = {"codex", "copilot"}
+KEEPS_PROMPTS = {"codex", "copilot", "qwen"}
 """Clients that leave what the user said in the context, word for word; the note repeats none of it."""
 REQUESTS_WITHOUT = {"gemini": 1, "qwen": 1, "copilot": 2}
 """Requests after a compaction that no hook can reach; in Copilot CLI also the one beside which it compacts."""
