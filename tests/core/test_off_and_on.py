@@ -206,15 +206,6 @@ def test_a_switch_with_a_key_of_a_newer_version_stays(run: Run, home: Path, repo
     assert not start(run, "s1", repo)
 
 
-def test_injections_of_a_script_say_that_it_is_off(run: Run, repo: Path) -> None:
-    words = ("inject", "memory", "--session", "s1", "--query", "harbour gauge")
-    run("off", "--session", "s1", env=at())
-    result = run(*words, env=at(), cwd=repo).result
-    assert (result["injected"], result["reason"], result["content"]) == (False, "off", "")
-    run("on", "--session", "s1", env=at())
-    assert run(*words, env=at(), cwd=repo).result["injected"]
-
-
 def test_a_project_that_is_off_stops_scripts_in_any_folder(run: Run, home: Path, repo: Path, tmp_path: Path) -> None:
     start(run, "s1", repo)
     turn = {"percent": 80, "messages": ["please mend the sluice of the harbour"]}

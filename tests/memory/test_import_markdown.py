@@ -4,7 +4,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import faults
 import pytest
 from conftest import NOW, Run
 
@@ -136,15 +135,3 @@ def test_a_file_without_readable_items_fails_with_a_fix(run: Run, home: Path, tm
     failed = run("memory", "import", str(tmp_path / "x.md"), env=NOW, ok=False)
     assert (failed.json["error"]["code"], bool(failed.json["fix"])) == ("IMPORT_FAILED", True)
     assert not (home / "store.db").exists()
-
-
-def test_killed_within_a_batch_it_goes_on_where_it_was(run: Run, home: Path, tmp_path: Path) -> None:
-    path = tmp_path / "AGENTS.md"
-    path.write_text("".join(f"- station {n} reports its gauge every {n + 3} minutes\n" for n in range(50)))
-    words = ["memory", "import", str(path)]
-    run("memory", "write", "the harbour has a store already", env=NOW)
-    faults.stopped(faults.paused(home, *words, commit=2, env=NOW))
-    assert len(run("memory", "export").out.splitlines()) == 21, "the first batch, and what was there"
-    again = run(*words, env=NOW).result
-    assert (again["added"], again["unchanged"]) == (30, 20)
-    assert len(run("memory", "export").out.splitlines()) == 51

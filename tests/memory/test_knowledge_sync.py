@@ -9,7 +9,7 @@ from typing import Any
 
 import apsw
 import pytest
-from conftest import Run, at_ms
+from conftest import Run
 from faults import paused, stopped
 
 BODY = "Sessions write a checkpoint every turn, so that a compaction cannot take what the agent was doing with it."
@@ -328,16 +328,6 @@ def test_hits_are_sorted_and_no_file_has_more_than_two(run: Run, synced_notes: P
 )
 def test_types(run: Run, synced_notes: Path, type_: str, types: set[str]) -> None:
     assert {hit["type"] for hit in hits(run, "checkpoint", "--type", type_)} == types
-
-
-def test_knowledge_does_not_age(run: Run, synced_notes: Path) -> None:
-    def score(days: int) -> float:
-        outcome = run("knowledge", "search", "walrus", env=at_ms(days * 86_400_000))
-        value: float = outcome.result["hits"][0]["score"]
-        return value
-
-    first = score(0)
-    assert score(900) >= first  # a little more, since it was recalled
 
 
 def test_a_search_is_noted_and_counts_as_use(run: Run, home: Path, synced_notes: Path) -> None:

@@ -1,8 +1,7 @@
-"""`memory write`: what is stored and returned, the write gate, and many writers at once."""
+"""`memory write`: what is stored and returned, and the write gate."""
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -62,33 +61,6 @@ def test_endless_stdin_is_refused_without_reading_it_all(run: Run, tmp_path: Pat
 def test_where_the_category_comes_from(run: Run, flag: str, text: str, category: str, source: str) -> None:
     result = run("memory", "write", text, "--category", flag).result
     assert (result["categoryId"], result["categorySource"]) == (category, source)
-
-
-WRITER = """
-import sys
-from core import clock, config
-from core.store import sqlite
-from memory.write import Draft, write
-db = sqlite.open_writing(busy_ms=60000, durable=False)
-for number in range(20):
-    write(db, Draft(sys.argv[1].format(number)), now=clock.now_ms())
-"""
-
-
-def test_writers_at_once_lose_nothing_and_double_nothing(run: Run, home: Path) -> None:
-    texts = [f"Worker {name} noted the fact number {{}} of its own" for name in ("w1", "w2", "w3")]
-    running = [
-        subprocess.Popen(
-            [sys.executable, "-c", WRITER, text], env=clean_environment(home), cwd=Path(__file__).parents[2],
-            stderr=subprocess.PIPE,
-        )
-        for text in (*texts, *["Everybody says that the cache lives in tmp"] * 2)
-    ]  # fmt: skip
-    for process in running:
-        _, errors = process.communicate(timeout=PATIENCE_S)
-        assert process.returncode == 0, errors
-    result = run("memory", "stats").result
-    assert (result["total"], result["merged"]) == (61, 39)
 
 
 SENTENCES = Path(__file__).with_name("category_sentences.txt")

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-import faults
 from conftest import Run
 from conftest import at_minute as at
 
@@ -67,15 +66,3 @@ def test_each_session_has_its_own_task_memory(run: Run) -> None:
     assert save(run, 2)["memoryId"] == again
     forgotten = {memory["id"]: memory["forgotten"] for memory in tasks(run)}
     assert forgotten == {first: True, other: False, again: False}
-
-
-def test_a_killed_write_leaves_the_old_or_the_new_task_memory(run: Run, home: Path) -> None:
-    save(run, 0)
-    before = tasks(run)[0]["observation"]
-    words = ["checkpoint", "save", "--session", "long", "--percent", "65", "--message", STEPS[1]]
-    faults.stopped(faults.paused(home, *words, commit=1, env=at(1)))
-    (memory,) = tasks(run)
-    assert memory["observation"] == before or STEPS[1] in memory["observation"]
-    save(run, 2)
-    (memory,) = tasks(run)
-    assert STEPS[2] in memory["observation"] and STEPS[0] in memory["observation"]

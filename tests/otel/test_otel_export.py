@@ -1,18 +1,13 @@
 """`otel export`: events as OTLP log records, each once, and hook runs and recalls as spans."""
 
 import json
-import os
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import JOELCLAW, NOW, NOW_MS, ROOT, Run, begin, clean_environment, until
+from conftest import NOW, NOW_MS, ROOT, Run, begin, clean_environment
 from otlp_receiver import Do, Receiver, attributes, plain
-
-from core import files
 
 SESSION = "0198c5f0-1111-7222-8333-444455556666"
 PATIENCE_S = 60.0
@@ -167,47 +162,6 @@ def test_a_status_never_loads_the_sdk(home: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], env=clean_environment(home), cwd=ROOT, capture_output=True)
     assert done.returncode == 0, done
-
-
-@pytest.fixture
-def emit(home: Path, receiver: Receiver) -> Callable[[int], None]:
-    """Emit an event at so many ms after NOW_MS with `otel.export = "auto"`, and wait until no export runs."""
-
-    lock = home / "cache" / "otel-export.lock"
-
-    def run_at(ms: int) -> None:
-        if lock.exists():  # its time says when an export was started
-            os.utime(lock, (time.time() - ms / 1000,) * 2)
-        env = clean_environment(home, JOELCLAW_OTEL_EXPORT="auto", JOELCLAW_NOW_MS=str(NOW_MS + ms), **receiver.env)
-        subprocess.run(
-            [JOELCLAW, "otel", "emit", "a"], env=env, stdin=subprocess.DEVNULL, capture_output=True, check=True
-        )
-        until(lambda: not files.is_locked(str(lock)))
-
-    return run_at
-
-
-def test_auto_exports_beside_a_command_and_not_too_often(receiver: Receiver, emit: Callable[[int], None]) -> None:
-    counts = []
-    for ms in (0, 20_000, 61_000):  # the second long before the minute is over: a busy machine starts slowly
-        emit(ms)
-        counts.append(len(receiver.ids()))
-    assert counts == [1, 1, 3]
-
-
-def test_auto_keeps_its_errors_and_tries_again(run: Run, receiver: Receiver, emit: Callable[[int], None]) -> None:
-    receiver.plan = lambda *_: Do(401)
-    emit(0)
-    about = run("otel", "export", "--status", env=receiver.env).result["destinations"]
-    assert "401" in about[0]["lastError"]
-    assert {destination["signal"]: destination["failures"] for destination in about} == {
-        "logs": 1,
-        "traces": 0,
-        "metrics": 1,
-    }
-    receiver.plan = lambda *_: Do()
-    emit(61_000)
-    assert len(receiver.ids()) == 2
 
 
 def test_two_exports_at_once_send_everything_once(run: Run, receiver: Receiver, home: Path) -> None:

@@ -109,14 +109,6 @@ def test_turns_and_calls_of_a_session_are_of_its_project(run: Run, alpha: Path, 
             assert hits[0]["score"] > hits[1]["score"]
 
 
-def test_each_query_of_a_batch_prefers(run: Run, alpha: Path) -> None:
-    out = run("recall", "--batch", "-", stdin=f"{QUERY}\n{QUERY}\n", env=NOW, cwd=alpha).out
-    results = [json.loads(line)["result"] for line in out.splitlines()]
-    assert [(result["preferredProject"], result["hits"][0]["id"]) for result in results] == [
-        ("acme/alpha", "alpha")
-    ] * 2
-
-
 def test_a_terminal_names_the_project_and_raw_prints_only_texts(run: Run, alpha: Path, home: Path) -> None:
     raw = run("recall", QUERY, "--raw", env=NOW, cwd=alpha).out.splitlines()
     beta = f"[acme/beta] {LINES[1]['text']}"

@@ -65,12 +65,6 @@ def test_hits_are_sorted_and_say_where_they_are_from(stocked: Path) -> None:
     )  # fmt: skip
 
 
-def test_an_empty_store(home: Path) -> None:
-    result = ask(home, "anything at all")
-    assert (result["hits"], result["count"], result["found"], result["droppedByTrustPass"]) == ([], 0, 0, 0)
-    assert attempt(home, "recall", "anything", "--raw", env=NOW).out == ""
-
-
 @pytest.mark.parametrize(("words", "applied", "reason"), [
     (("retries",), "balanced", "auto.default"), (("gateway and retries",), "deep", "auto.complex_query"),
     (("why retries",), "deep", "auto.complex_query"), (("WHY retries",), "deep", "auto.complex_query"),

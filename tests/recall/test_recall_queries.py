@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import JOELCLAW, NOW, PATIENCE_S, Run, attempt, clean_environment
+from conftest import JOELCLAW, NOW, PATIENCE_S, attempt, clean_environment
 from faults import SLOWEST_S
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
@@ -172,9 +172,3 @@ def test_a_hundred_kilobytes(filled: Path, unit: str) -> None:
     assert done.result["query"] == query
     assert done.took_s < SLOWEST_S
     assert batch(filled, [query])[0]["count"] == done.result["count"]
-
-
-def test_an_empty_query_finds_nothing(filled: Path, run: Run) -> None:
-    for query in ("", " ", "\n", "\t \r\n"):
-        result = attempt(filled, "recall", query, env=NOW).result
-        assert (result["hits"], result["count"], result["rewrite"]["reason"]) == ([], 0, "skip.empty_query")

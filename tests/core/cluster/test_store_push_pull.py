@@ -61,14 +61,6 @@ def test_each_write_is_pushed_once(machine: Machine) -> None:
     assert machine.push()["sent"] == {"documents": 0, "deleted": 0, "refused": 0}
 
 
-def test_init_queues_the_documents_that_existed_before(server: Server, home: Path) -> None:
-    machine = Machine(home, server.environment(JOELCLAW_STORE_PREFIX=new_prefix()))
-    written = {machine.write(fact): fact for fact in FACTS}
-    machine.result("store", "init")
-    assert machine.push()["sent"]["documents"] == 3
-    assert pushed_texts(machine) == written
-
-
 def test_init_queues_everything_again_for_a_cluster_that_lost_it(machine: Machine) -> None:
     written = {machine.write(fact): fact for fact in FACTS}
     machine.push()
