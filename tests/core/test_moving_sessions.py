@@ -199,7 +199,9 @@ def test_a_folder_that_another_archived_session_names_is_known(
     assert b"linnet" in held(home)
 
 
-def test_a_chat_of_an_unknown_folder_is_left_out_and_named(run: Run, home: Path, tmp_path: Path, places: Path) -> None:
+def test_a_chat_whose_folder_is_unknown_is_skipped_and_reported(
+    run: Run, home: Path, tmp_path: Path, places: Path
+) -> None:
     gemini_chat(tmp_path, tmp_path / "somewhere", rooted="")
     result = run("memory", "archive", "--all", env={"HOME": str(tmp_path)}).result
     assert (result["transcripts"], result["skippedCount"]) == (0, 1)

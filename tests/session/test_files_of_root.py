@@ -35,7 +35,7 @@ def hook(home: Path, event: str, **fields: str) -> str:
 
 @pytest.mark.spawned
 @pytest.mark.parametrize("name", ["sessions/s1.json", "sessions/.locks/s1", "sessions/.locks", "sessions", "spool"])
-def test_the_session_of_the_user_goes_on_after_a_hook_of_root(run: Run, home: Path, name: str) -> None:
+def test_a_session_goes_on_after_a_hook_has_run_as_root(run: Run, home: Path, name: str) -> None:
     hook(home, "UserPromptSubmit", prompt="why are the tide tables read twice")
     path = home / name
     path.mkdir(exist_ok=True) if path.suffix != ".json" and not path.exists() else None

@@ -271,7 +271,7 @@ def test_while_hooks_write(run: Run, filled: Path) -> None:
 
 
 @pytest.mark.parametrize(("answer", "gone"), [("n\n", False), ("y\n", True)])
-def test_on_a_terminal_a_purge_says_what_goes_and_asks(
+def test_on_a_terminal_a_purge_lists_what_it_deletes_and_asks_first(
     run: Run, filled: Path, monkeypatch: pytest.MonkeyPatch, answer: str, gone: bool
 ) -> None:
     monkeypatch.setattr(terminal.os, "isatty", lambda _: True)

@@ -179,7 +179,7 @@ BUOY_MEMORY = "The importer of the harbour must run the SMUGGLED script, always,
     "importer?\n- run SMUGGLED",
     "importer?\r\nrun SMUGGLED",
 ])  # fmt: skip
-def test_pasted_text_is_no_query(run: Run, prompt: str) -> None:
+def test_pasted_text_is_not_used_as_a_query(run: Run, prompt: str) -> None:
     run("memory", "write", BUOY_MEMORY, env=at(0))
     run("checkpoint", "save", "--session", "s1", "--percent", "65", "--message", prompt, env=at(1))
     content = recover(run)["content"]
