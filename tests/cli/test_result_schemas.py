@@ -10,6 +10,8 @@ from claude_transcript import Transcript
 from conftest import ROOT, Attempt, Run
 from conftest import at_second as at
 
+from core.quoting import escaped
+
 SCHEMAS = {
     path.name.removesuffix(".schema.json"): json.loads(path.read_text())
     for path in Path(ROOT, "docs/contract").iterdir()
@@ -28,6 +30,8 @@ EVENT = {
 def check(name: str, answer: Attempt) -> dict[str, Any]:
     """The result of an answer that matches the schema of its command."""
     jsonschema.validate(answer.json, SCHEMAS["envelope"])
+    assert list(answer.json) == ["ok", "command", "result", "next_actions"]
+    assert answer.out == escaped(json.dumps(answer.json, indent=2, ensure_ascii=False)) + "\n"
     faults = jsonschema.Draft202012Validator(SCHEMAS[name]).iter_errors(answer.json["result"])
     assert [f"{'/'.join(map(str, fault.path))}: {fault.message[:200]}" for fault in faults] == []
     result: dict[str, Any] = answer.json["result"]

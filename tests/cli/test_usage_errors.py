@@ -86,10 +86,14 @@ def test_on_a_terminal_the_message_and_the_fix_go_to_stderr(home: Path) -> None:
         assert name.startswith("joelclaw ") and fix.strip() and "Traceback" not in spawned.err
 
 
-def test_on_a_terminal_json_asks_for_the_envelope(home: Path) -> None:
-    spawned = on_terminal(home, "recall", "x", "--nope", "--json")
-    assert json.loads(spawned.out)["error"]["code"] == "RECALL_INVALID_ARGS"
-    assert spawned.err == ""
+@pytest.mark.parametrize(("words", "is_done"), [
+    ("recall x --nope --json", False), ("--json recall deploy", True), ("recall --json deploy", True),
+    ("recall deploy --json --json -n 2", True), ("--json status", True),
+])  # fmt: skip
+def test_on_a_terminal_json_anywhere_asks_for_the_envelope(home: Path, words: str, is_done: bool) -> None:
+    spawned = on_terminal(home, *words.split())
+    assert (json.loads(spawned.out)["ok"], spawned.err) == (is_done, "")
+    assert "\x1b" not in spawned.out
 
 
 @pytest.mark.parametrize(("words", "expected"), [

@@ -93,6 +93,7 @@ def test_a_forgotten_session_is_found_nowhere_and_comes_back_whole(
     result = run("memory", "forget", "--session", SESSION[:8]).result
     assert result["session"] == SESSION and result["toolCalls"] == 3 and len(result["forgotten"]) == 2
     assert not any(found_by(home).values())
+    assert "no session is archived" in run("lost", ok=False).json["error"]["message"]
     assert not (home / "sessions" / f"{SESSION}.json").exists()
     result = run("memory", "forget", *undo).result
     assert (result["session"], result["toolCalls"], len(result["restored"])) == (SESSION, 3, 2)
@@ -238,8 +239,9 @@ def test_a_killed_forget_or_undo_can_be_repeated(run: Run, home: Path, transcrip
 def test_its_next_hooks_keep_no_word_of_it(run: Run, home: Path, transcript: Transcript, deleted: str) -> None:
     run("memory", deleted, "--session", SESSION, *(["--yes"] if deleted == "purge" else []))
     transcript.user("rename the osprey cache")
-    for kind in ("UserPromptSubmit", "Stop", "PreCompact"):
-        hook(run, kind, transcript, prompt="rename the osprey cache", trigger="auto")
+    said = {"prompt": "rename the osprey cache", "last_assistant_message": "<summary>osprey</summary>"}
+    for kind in ("UserPromptSubmit", "Stop", "PreCompact", "SubagentStop"):
+        hook(run, kind, transcript, trigger="auto", agent_type="", **said)
     run("checkpoint", "save", "--session", SESSION, "--percent", "80", "-m", "rename the osprey cache")
     run("otel", "list")
     words = [path for path in home.rglob("*") if path.is_file() and b"osprey" in path.read_bytes()]

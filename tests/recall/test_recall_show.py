@@ -1,5 +1,6 @@
 """`recall show N`, or `show ID`: the conversation around a hit, with its calls."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -106,3 +107,33 @@ def test_damaged_numbers_count_as_none(talked: Path, content: str) -> None:
     attempt(talked, "recall", "gauge", env=NOW)
     (talked / "cache/last-recalls.json").write_text(content)
     assert attempt(talked, "show", "1", env=NOW).assert_failed() == "NO_SUCH_HIT"
+
+
+def test_on_a_terminal_a_hit_is_shown_around_the_words_of_the_query_and_its_neighbours_in_a_line_each(
+    home: Path, run: Run, tmp_path: Path
+) -> None:
+    def printed(name: str) -> str:
+        return "\n".join(f"{name} {number} of the shed" for number in range(60))
+
+    transcript = Transcript(tmp_path / f"work/{SESSION}.jsonl")
+    for number in range(6):
+        transcript.user(f"chore {number} of the release: " + "tidy the shed and the quay " * 20)
+    transcript.user("what about the gauge at night?")
+    transcript.assistant(f"{printed('plank')}\nThe harbour gauge stalls: its fuse is wet.\n{printed('brick')}")
+    for number in range(6):
+        transcript.user(f"later chore {number}: " + "paint the shed and the quay " * 20)
+    run("memory", "archive", str(transcript.path), env=NOW)
+    query = "why does the harbour gauge stall".split()
+    on_terminal(home, "recall", *query, env=NOW)
+    hits = run("recall", *query, env=NOW).result["hits"]
+    number = next(rank for rank, hit in enumerate(hits, 1) if "its fuse is wet" in hit["observation"])
+    colours = {**NOW, "NO_COLOR": "", "FORCE_COLOR": "1"}
+    for reference in (str(number), hits[number - 1]["id"]):
+        out = on_terminal(home, "recall", "show", reference, rows=30, env=colours).out
+        rows = without_style(out).splitlines()
+        assert len(rows) <= 60 and next(row for row in rows if row.startswith("▌")).split()[-1] == "agent"
+        at = next(at for at, row in enumerate(rows) if "its fuse is wet" in row)
+        assert re.findall(r"\x1b\[[0-9;]*m([a-z]+)\x1b\[0m", out.splitlines()[at])[:2] == ["harbour", "gauge"]
+        neighbours = [row for row in rows if "chore" in row]
+        assert len(neighbours) >= 3 and all("  prompt  " in row for row in neighbours)
+    assert "agent: plank 0" in run("recall", "show", str(number), "--raw", env=NOW).out

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from claude_transcript import Transcript
 from conftest import NOW, Run
+from terminal import on_terminal, without_style
 
 FILLER = " And so on, boat by boat." * 12
 
@@ -104,3 +105,17 @@ def test_in_a_conversation_a_reply_comes_before_its_question(run: Run, mark: str
     run("memory", "import", "-", stdin="".join(json.dumps(line) + "\n" for line in lines), env=NOW)
     hits = run("recall", "which colour has the new lamp of the sluice gate at the harbour", env=NOW).result["hits"]
     assert [hit["id"] for hit in hits][:2] == (["t0", "t1"] if mark == "." else ["t1", "t0"]), hits
+
+
+def test_by_session_each_session_is_returned_once_with_a_count(run: Run, home: Path, tmp_path: Path) -> None:
+    for session, turns in (("one", 6), ("other", 1)):
+        transcript = Transcript(tmp_path / f"{session}.jsonl", first=100 * turns)
+        for number in range(turns):
+            transcript.user(f"why does the harbour gauge of pier {number} stall in session {session}?")
+        run("memory", "archive", str(transcript.path), env=NOW)
+    query = ("recall", "harbour gauge stall", "--by", "session")
+    assert sorted((hit["session"], hit["more"]) for hit in run(*query, env=NOW).result["hits"]) == [
+        ("one", 5), ("other", 0),
+    ]  # fmt: skip
+    assert "5 more in this session" in without_style(on_terminal(home, *query, env=NOW).out)
+    assert run("recall", "--batch", "-", "--by", "session", env=NOW, ok=False).code == 2

@@ -1,13 +1,9 @@
 """What the store keeps of archived sessions, and what forgetting one changes."""
 
-import json
-from pathlib import Path
 from typing import Any
 
 import apsw
 import pytest
-from claude_transcript import CWD, SESSION, Transcript
-from conftest import Run
 
 from core.store import calls, deletion, kinds, sessions
 from core.store.kinds import KINDS
@@ -74,44 +70,6 @@ def test_a_forgotten_call_leaves_its_number_but_no_names(db: apsw.Connection) ->
     assert calls.holding_any(db, ["shard_17"], {}) == [] and len(calls.holding_any(db, ["make"], {})) == 1
     assert {row["name"] for row in calls.names(db, "a", every=True)} == {"from", "to"}
     assert sessions.totals(db) == (0, 2)
-
-
-@pytest.fixture
-def forgotten(run: Run, tmp_path: Path) -> Path:
-    transcript = Transcript(tmp_path / f"{SESSION}.jsonl")
-    transcript.user("mend the gauge")
-    transcript.used("c1", "Bash", "harbourGauge is fine", command="make test")
-    transcript.write(transcript.entry("user", "We mend the gauge.", isCompactSummary=True))
-    run("memory", "archive", str(transcript.path))
-    run("memory", "forget", "--session", SESSION)
-    transcript.user("go on after it was forgotten")
-    run("memory", "archive", str(transcript.path))
-    return transcript.path
-
-
-def test_a_forgotten_session_is_never_chosen(run: Run, home: Path, forgotten: Path) -> None:
-    db = apsw.Connection(str(home / "store.db"), flags=apsw.SQLITE_OPEN_READONLY)
-    assert sessions.is_forgotten(db, SESSION)
-    assert db.execute("SELECT 1 FROM document WHERE session_id = ? AND forgotten_at IS NULL", (SESSION,)).get is None
-    assert sessions.latest(db, 5) == []
-    assert sessions.whole_id(db, SESSION[:8]) == ""
-    refused = run("lost", ok=False).json
-    assert (refused["error"]["code"], "no session is archived" in refused["error"]["message"]) == (
-        "SESSION_NOT_FOUND", True,
-    )  # fmt: skip
-
-
-def test_a_hook_writes_nothing_to_a_forgotten_session(run: Run, home: Path, forgotten: Path) -> None:
-    event = {
-        "hook_event_name": "SubagentStop", "session_id": SESSION, "transcript_path": str(forgotten), "cwd": CWD,
-        "agent_type": "", "last_assistant_message": "<summary>harbourGauge was mended</summary>",
-    }  # fmt: skip
-    Transcript(forgotten, first=50).call("c2", "Bash", command="make install")
-    run("hook", "claude", stdin=json.dumps(event))
-    db = apsw.Connection(str(home / "store.db"), flags=apsw.SQLITE_OPEN_READONLY)
-    assert sessions.compactions(db, SESSION) == []
-    assert calls.of_session(db, SESSION) == []
-    assert calls.names(db, SESSION, every=True) == []
 
 
 def test_a_new_kind_is_forgotten_brought_back_renamed_and_purged_by_its_row(
