@@ -21,10 +21,9 @@ def client(tmp_path: Path) -> Path:
 
 
 def transcript(tmp_path: Path, session: str, cwd: Path) -> Path:
-    transcript = Transcript(tmp_path / "t" / f"{session}.jsonl", first=100 * len(session))
-    transcript.write(transcript.entry("user", f"{SAID} {session}", cwd=str(cwd), sessionId=session))
-    answer = [{"type": "text", "text": f"The sluice of {session} is mended"}]
-    transcript.write(transcript.entry("assistant", answer, cwd=str(cwd), sessionId=session))
+    transcript = Transcript(tmp_path / "t" / f"{session}.jsonl", first=100 * len(session), cwd=str(cwd))
+    transcript.user(f"{SAID} {session}")
+    transcript.assistant(f"The sluice of {session} is mended")
     return transcript.path
 
 

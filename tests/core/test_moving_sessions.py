@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from claude_transcript import Transcript
+from claude_transcript import SESSION, Transcript
 from codex_rollout import Rollout
 from conftest import Attempt, Run
 
@@ -29,32 +29,24 @@ def places(run: Run, tmp_path: Path) -> Path:
     return tmp_path
 
 
-class ClaudeWalk:
+class ClaudeWalk(Transcript):
     """A session of Claude Code that moves between folders."""
 
     name = "claude"
 
     def __init__(self, folder: Path) -> None:
-        self.transcript = Transcript(folder / "t" / "5a3e7c11-2222-4333-8444-555566667777.jsonl")
-        self.path = self.transcript.path
-        self.session = self.transcript.session
+        super().__init__(folder / "t" / f"{SESSION}.jsonl")
 
     def turn(self, cwd: str, word: str) -> None:
-        transcript = self.transcript
-        rows = [
-            transcript.entry("user", f"please keep {word}asked in mind", cwd=cwd),
-            transcript.entry("assistant", [{"type": "tool_use", "id": f"c{transcript.count}", "name": "Bash",
-                                      "input": {"command": f"cat {word}file.txt"}}], cwd=cwd),
-            transcript.entry("user", [{"type": "tool_result", "tool_use_id": f"c{transcript.count - 1}",
-                                 "content": f"{word}out = 1"}], cwd=cwd),
-            {"type": "queue-operation", "operation": "enqueue", "content": f"{word}typed ahead",
-             "timestamp": "2026-09-20T10:30:00.000Z", "sessionId": self.session},
-            transcript.entry("assistant", [{"type": "text", "text": f"the {word}answer was found"}], cwd=cwd),
-        ]  # fmt: skip
-        transcript.write(*rows)
+        self.cwd = cwd
+        self.user(f"please keep {word}asked in mind")
+        self.used(f"c{self.count}", "Bash", f"{word}out = 1", command=f"cat {word}file.txt")
+        queued = {"type": "queue-operation", "operation": "enqueue", "content": f"{word}typed ahead"}
+        self.write({**queued, "timestamp": "2026-09-20T10:30:00.000Z", "sessionId": self.session})
+        self.assistant(f"the {word}answer was found")
 
     def compact(self, cwd: str, summary: str) -> None:
-        self.transcript.write(self.transcript.entry("user", summary, cwd=cwd, isCompactSummary=True))
+        self.write(self.entry("user", summary, cwd=cwd, isCompactSummary=True))
 
 
 class CodexWalk(Rollout):
@@ -170,8 +162,8 @@ def test_a_chat_of_gemini_has_the_folder_that_the_client_noted(
     cwd = tmp_path / "private"
     (cwd / ".git").mkdir(parents=True)
     if not rooted:  # another session of the folder is known
-        transcript = Transcript(tmp_path / "t" / "s1.jsonl")
-        transcript.write(transcript.entry("user", "hello from there", cwd=str(cwd)))
+        transcript = Transcript(tmp_path / "t" / "s1.jsonl", cwd=str(cwd))
+        transcript.user("hello from there")
         run("memory", "archive", str(transcript.path))
     chat = gemini_chat(tmp_path, cwd, rooted=rooted)
     env = {"HOME": str(tmp_path)}
@@ -189,11 +181,9 @@ def test_a_folder_that_another_archived_session_names_is_known(
     run: Run, home: Path, tmp_path: Path, places: Path
 ) -> None:
     gemini_chat(tmp_path, places / "open", rooted="")
-    old = tmp_path / ".claude" / "projects" / "p" / "s1.jsonl"
-    old.parent.mkdir(parents=True)
-    made = Transcript(old)
-    made.write(made.entry("user", "hello from there", cwd=str(places / "open")))
-    os.utime(old, (1_000_000_000, 1_000_000_000))
+    old = Transcript(tmp_path / ".claude" / "projects" / "p" / "s1.jsonl", cwd=str(places / "open"))
+    old.user("hello from there")
+    os.utime(old.path, (1_000_000_000, 1_000_000_000))
     run("memory", "archive", "--all", env={"HOME": str(tmp_path)})
     assert run("memory", "archive", "--all", env={"HOME": str(tmp_path)}).result["skippedCount"] == 0
     assert b"linnet" in held(home)

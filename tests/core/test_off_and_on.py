@@ -75,15 +75,10 @@ def test_messages_sent_while_off_are_never_archived(run: Run, repo: Path, tmp_pa
     transcript = Transcript(tmp_path / "s1.jsonl")
 
     def prompt_at(minutes: int, text: str) -> None:
-        stamp = f"2026-09-20T10:{minutes:02}:00.000Z"
-        transcript.write(transcript.entry("user", text, timestamp=stamp))
-        transcript.write(
-            transcript.entry("assistant", [{"type": "text", "text": f"answer to {text}"}], timestamp=stamp)
-        )
-        call = {"type": "tool_use", "id": f"c{minutes}", "name": "Read", "input": {"file_path": f"/w/{text[:6]}.py"}}
-        transcript.write(transcript.entry("assistant", [call], timestamp=stamp))
-        back = {"type": "tool_result", "tool_use_id": f"c{minutes}", "content": f"def {text[:6]}(): pass"}
-        transcript.write(transcript.entry("user", [back], timestamp=stamp))
+        transcript.count = 60 * minutes
+        transcript.user(text)
+        transcript.assistant(f"answer to {text}")
+        transcript.used(f"c{minutes}", "Read", f"def {text[:6]}(): pass", file_path=f"/w/{text[:6]}.py")
 
     def switch(word: str, minutes: int) -> None:
         run(word, "--session", "s1", env={"JOELCLAW_NOW_MS": str(BEGAN_MS + minutes * MINUTE)})

@@ -30,18 +30,14 @@ def hook(run: Run, name: str, session: str, cwd: Path | None, minutes: float, **
 def worked(run: Run, tmp_path: Path, side: str, folder: Path | None) -> None:
     """A session that said, did and noted the same as that of the other project, with its own mark in every text."""
     mark, session = MARKS[side], f"old-{side}"
-    more: dict[str, Any] = {"sessionId": session, "cwd": str(folder) if folder else ""}
-    recorded = Transcript(tmp_path / f"{side}.jsonl", first=1000 * (1 + list(MARKS).index(side)))
-    recorded.write(recorded.entry("user", f"from now on never let the {WORDS} {mark} hang in gauge.py", **more))
+    first = 1000 * (1 + list(MARKS).index(side))
+    recorded = Transcript(tmp_path / f"{side}.jsonl", first, session, str(folder) if folder else "")
+    recorded.user(f"from now on never let the {WORDS} {mark} hang in gauge.py")
     for number in range(6):
-        sentence = f"I decided that the {WORDS} in gauge.py waits {mark}{number} because the office is slow"
-        recorded.write(recorded.entry("assistant", [{"type": "text", "text": sentence}], **more))
-        call = {"type": "tool_use", "id": f"{side}{number}", "name": "Bash",
-                "input": {"command": f"pytest {mark.lower()}_gauge.py -k {mark.lower()}_{number}"}}  # fmt: skip
-        recorded.write(recorded.entry("assistant", [call], **more))
+        recorded.assistant(f"I decided that the {WORDS} in gauge.py waits {mark}{number} because the office is slow")
+        command = f"pytest {mark.lower()}_gauge.py -k {mark.lower()}_{number}"
         error = f"Error: {WORDS} {mark}_failed at gauge.py"
-        back = {"type": "tool_result", "tool_use_id": f"{side}{number}", "content": error, "is_error": True}
-        recorded.write(recorded.entry("user", [back], **more))
+        recorded.used(f"{side}{number}", "Bash", error, failed=True, command=command)
     transcript = {"transcript_path": str(recorded.path)}
     hook(run, "UserPromptSubmit", session, folder, -90, prompt=f"mend the {WORDS} {mark} in gauge.py", **transcript)
     hook(run, "Stop", session, folder, -89, **transcript)

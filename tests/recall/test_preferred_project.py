@@ -92,15 +92,12 @@ def test_a_filter_is_not_changed_by_the_preferred_project(run: Run, alpha: Path)
 
 
 def test_turns_and_calls_of_a_session_are_of_its_project(run: Run, alpha: Path, tmp_path: Path) -> None:
-    for number, (name, session) in enumerate((("alpha", "s-alpha"), ("beta", "s-beta"))):
-        more = {"sessionId": session, "cwd": str(tmp_path / name)}
-        repository(tmp_path / name) if name == "beta" else None
-        transcript = Transcript(tmp_path / f"{session}.jsonl", first=100 * number)
-        transcript.write(transcript.entry("user", "the sluice opens at neap tide because of the barge", **more))
-        call = {"type": "tool_use", "id": f"c{number}", "name": "Read", "input": {"file_path": "/w/src/sluiceGate.py"}}
-        transcript.write(transcript.entry("assistant", [call], **more))
-        back = {"type": "tool_result", "tool_use_id": f"c{number}", "content": f"def neapOffset(): return {name}Gate"}
-        transcript.write(transcript.entry("user", [back], **more))
+    repository(tmp_path / "beta")
+    for number, name in enumerate(("alpha", "beta")):
+        transcript = Transcript(tmp_path / f"s-{name}.jsonl", first=100 * number, cwd=str(tmp_path / name))
+        transcript.user("the sluice opens at neap tide because of the barge")
+        shown = f"def neapOffset(): return {name}Gate"
+        transcript.used(f"c{number}", "Read", shown, file_path="/w/src/sluiceGate.py")
         run("memory", "archive", str(transcript.path), env=NOW)
     for query in ("sluice neap tide barge", "neapOffset"):
         for name in ("alpha", "beta"):

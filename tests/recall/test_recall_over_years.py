@@ -1,10 +1,10 @@
 """Age decides among near equals and outweighs nothing; a time in the query counts more."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
+from claude_transcript import Transcript
 from conftest import NOW, NOW_MS, Run
 from hypothesis import given
 from hypothesis import strategies as st
@@ -19,11 +19,8 @@ HARBOUR = "the harbour crane was painted {} and the gate of the lock was oiled a
 def archive(run: Run, folder: Path, messages: dict[str, tuple[str, str]]) -> None:
     """One session for each name: when, and what the user said in it."""
     for name, (at, text) in messages.items():
-        entry = {
-            "type": "user", "isSidechain": False, "sessionId": name, "uuid": name, "cwd": "/home/u/app",
-            "timestamp": at, "message": {"role": "user", "content": text},
-        }  # fmt: skip
-        (folder / f"{name}.jsonl").write_text(json.dumps(entry) + "\n")
+        transcript = Transcript(folder / f"{name}.jsonl")
+        transcript.write(transcript.entry("user", text, timestamp=at, uuid=name))
     run("memory", "archive", str(folder))
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import NOW, NOW_MS, PATIENCE_S, ROOT, Run
+from conftest import NOW, NOW_MS, PATIENCE_S, ROOT, Run, attempt
 from typesense_server import Server, free_ports, needs_server
 
 sys.path.insert(0, str(ROOT / "bench"))
@@ -49,26 +49,14 @@ ASKED = (
 @pytest.fixture(scope="module")
 def filled(tmp_path_factory: pytest.TempPathFactory, server: Server) -> tuple[Path, dict[str, str]]:
     """A home with some hundred memories, all of them on the server too; and what reads them there."""
-    import subprocess
-
-    from conftest import JOELCLAW, clean_environment
-
     home = tmp_path_factory.mktemp("filled")
     cluster = server.environment(JOELCLAW_STORE_PREFIX="filled_", **PATIENT)
     at = NOW_MS - 3 * DAY_MS
     lines = [{"text": text, "verdict": "allow", "timestamp": at} for text in notes(COUNT)]
     lines += [{"verdict": "allow", "timestamp": at, **line} for line in MORE]
-
-    def call(*words: str, stdin: str = "", **more: str) -> None:
-        done = subprocess.run(
-            [JOELCLAW, *words], input=stdin, text=True, capture_output=True, env=clean_environment(home, **more)
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
-
-    call("memory", "import", "-", stdin="\n".join(json.dumps(line) for line in lines), **NOW)
-    call("memory", "forget", "forget-me", **NOW)
-    call("store", "init", **cluster)
-    call("store", "push", **cluster)
+    assert attempt(home, "memory", "import", "-", stdin="\n".join(map(json.dumps, lines)).encode(), env=NOW).code == 0
+    for words, env in (("memory forget forget-me", NOW), ("store init", cluster), ("store push", cluster)):
+        attempt(home, *words.split(), env=env).assert_done()
     return home, cluster
 
 

@@ -1,11 +1,11 @@
 """Words of a question that occur in several turns of a session find that session."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 import apsw
 import pytest
+from claude_transcript import Transcript
 from conftest import Run
 from faults import WITHOUT_COLUMNS
 
@@ -14,16 +14,11 @@ from core.store import sqlite
 
 def talk(folder: Path, name: str, *texts: str) -> Path:
     """A transcript of Claude Code: the user and the assistant in turns."""
-    path = folder / f"{name}.jsonl"
-    with path.open("a", encoding="utf-8") as handle:
-        for number, text in enumerate(texts):
-            role = "user" if number % 2 == 0 else "assistant"
-            entry = {
-                "type": role, "isSidechain": False, "sessionId": name, "uuid": f"{name}-{text}", "cwd": "/home/u/app",
-                "timestamp": "2026-03-02T10:00:00.000Z", "message": {"role": role, "content": text},
-            }  # fmt: skip
-            handle.write(json.dumps(entry) + "\n")
-    return path
+    transcript = Transcript(folder / f"{name}.jsonl")
+    for number, text in enumerate(texts):
+        entry = transcript.entry("assistant" if number % 2 else "user", text)
+        transcript.write({**entry, "uuid": f"{name}-{text}"})
+    return transcript.path
 
 
 @pytest.fixture
