@@ -115,17 +115,6 @@ def together(home: Path, *calls: tuple[str, ...]) -> list[dict[str, Any]]:
 
 
 @pytest.mark.spawned
-def test_parallel_hooks_lose_no_file(run: Run, home: Path) -> None:
-    calls = [
-        ("checkpoint", "save", "--session", "s1", "--percent", "10", "--file", f"f{number}") for number in range(10)
-    ]
-    together(home, *calls)
-    state = run("checkpoint", "show", "s1").result
-    assert sorted(state["files"]) == [f"f{number}" for number in range(10)]
-    assert state["counts"]["saves"] == 10
-
-
-@pytest.mark.spawned
 def test_parallel_hooks_in_the_hot_zone_write_the_task_once(run: Run, home: Path) -> None:
     run("memory", "write", "The buoyline importer decodes a whole day at once", env=NOW)
     save = ("checkpoint", "save", "--session", "s1", "--percent", "70", "--message", TASK)

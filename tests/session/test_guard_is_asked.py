@@ -5,6 +5,7 @@ The extension runs in plain Node against the real command, with a host that beha
 
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -86,64 +87,52 @@ def events(run: Run, action: str) -> list[dict[str, Any]]:
     return [event for event in events if event["action"] == action]
 
 
-@pytest.mark.parametrize(("between", "instructions"), [
-    ("nothing", "undefined"), ("nothing", "'attend to the gauge'"), ("an extension's entry", "undefined"),
-    ("our signpost", "'attend to the gauge'"), ("a label", "undefined"),
-])  # fmt: skip
-def test_a_second_compaction_with_nothing_between_is_cancelled(
-    host: Host, pi: PiSession, run: Run, between: str, instructions: str
-) -> None:
+def on_another_branch(pi: PiSession) -> None:
+    pi.leaf = "e004"
+    pi.add("label", targetId="e004", label="here")
+
+
+FOLLOWING: dict[str, Callable[[PiSession], object]] = {
+    "nothing": lambda pi: None,
+    "an extension's entry": lambda pi: pi.add("custom", customType="cache-ttl", data={}),
+    "our signpost": lambda pi: pi.add("custom_message", customType="compaction-recovery", content="<joelclaw-memory x"),
+    "a label": lambda pi: pi.add("label", targetId="e005", label="here"),
+    "a prompt": lambda pi: pi.user("Go on."),
+    "an answer": lambda pi: pi.answer("So I did."),
+    "a failed answer": lambda pi: pi.answer("So I did.", stop="error"),
+    "a result": lambda pi: pi.result("c1", "TABLE = 8"),
+    "a command": lambda pi: pi.add("message", message={"role": "bashExecution", "command": "ls", "output": "a"}),
+    "another branch": on_another_branch,
+    "no transcript": lambda pi: pi.path.unlink(),
+}
+"""What may follow a compaction. After a failed answer pi compacts a context that overflows, and tries again."""
+NO_MESSAGE = ("nothing", "an extension's entry", "our signpost", "a label")
+
+
+@pytest.mark.parametrize("what", FOLLOWING)
+def test_a_second_compaction_without_a_message_between_is_cancelled(pi: PiSession, run: Run, what: str) -> None:
     """The report: a cache's entry, or our own signpost, makes pi forget that it has just compacted."""
     pi.compaction("e005")
-    if between == "an extension's entry":
-        pi.add("custom", customType="cache-ttl", data={})
-    elif between == "our signpost":
-        pi.add("custom_message", customType="compaction-recovery", content="<joelclaw-memory x", display=False)
-    elif between == "a label":
-        pi.add("label", targetId="e005", label="here")
-    answer, notices = ask(host, f"compact({instructions})")
+    FOLLOWING[what](pi)
+    payload = {"session_id": "pi-1", "transcript_path": str(pi.path), "cwd": str(pi.path.parent)}
+    answer = run("hook", "pi", "before_compaction", stdin=json.dumps(payload)).json
+    assert answer.get("cancel") == ("nothing-since-compaction" if what in NO_MESSAGE else None)
+    assert len(events(run, "compaction.cancelled")) == (what in NO_MESSAGE)
+    assert len(events(run, "compaction.before")) == (what not in NO_MESSAGE), "a cancelled one flushes nothing"
+
+
+@pytest.mark.parametrize("instructions", ["", "attend to the gauge"])
+def test_pi_tells_its_user_why_it_does_not_compact(host: Host, pi: PiSession, run: Run, instructions: str) -> None:
+    pi.compaction("e005")
+    answer, notices = ask(host, f"compact('{instructions}')")
     assert answer == {"cancel": True}
     assert notices == ["Nothing was said since the last compaction: another compaction would only drop what it kept."]
     (event,) = events(run, "compaction.cancelled")
     assert event["metadata"]["reason"] == "nothing-since-compaction"
-    assert event["metadata"]["instructed"] is (instructions != "undefined")
+    assert event["metadata"]["instructed"] is bool(instructions)
     assert event["sessionId"] == "pi-1"
-    assert not events(run, "compaction.before"), "nothing is flushed for a compaction that is not made"
-
-
-@pytest.mark.parametrize("last", ["nothing", "an extension's entry", "a message", "another branch", "no transcript"])
-def test_the_documented_fields_of_a_hook_are_enough(pi: PiSession, run: Run, last: str) -> None:
-    """A script of another agent gives a transcript, which ends in a compaction or does not."""
-    pi.compaction("e005")
-    if last == "an extension's entry":
-        pi.add("custom", customType="cache-ttl", data={})
-    elif last == "a message":
-        pi.result("c1", "TABLE = 8")
-    elif last == "another branch":
-        pi.leaf = "e004"
-        pi.add("label", targetId="e004", label="here")
-    payload = {"session_id": "pi-1", "transcript_path": str(pi.path), "cwd": str(pi.path.parent)}
-    if last == "no transcript":
-        payload["transcript_path"] += ".gone"
-    answer = run("hook", "pi", "before_compaction", stdin=json.dumps(payload)).json
-    is_cancelled = last in ("nothing", "an extension's entry")
-    assert answer.get("cancel") == ("nothing-since-compaction" if is_cancelled else None)
-    assert len(events(run, "compaction.before")) == 1 - is_cancelled
-
-
-@pytest.mark.parametrize("message", ["user", "answer", "an error", "a command"])
-def test_a_compaction_after_a_message_is_left_to_pi(host: Host, pi: PiSession, run: Run, message: str) -> None:
-    """An answer that failed is one: pi compacts a context that overflows, and tries again."""
-    pi.compaction("e005")
-    if message == "user":
-        pi.user("Go on.")
-    elif message == "a command":
-        pi.add("message", message={"role": "bashExecution", "command": "ls", "output": "a"})
-    else:
-        pi.answer("So I did.", stop="error" if message == "an error" else "stop")
+    pi.user("Go on.")
     assert ask(host, "compact()") == [None, []]
-    assert not events(run, "compaction.cancelled")
-    assert events(run, "compaction.before")
 
 
 def test_on_request_the_summary_is_ours(host: Host, pi: PiSession, home: Path, run: Run) -> None:

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 from conftest import NOW, NOW_MS, Run, at_ms
-from conftest import at_second as at
 
 from core import config
 from core.store import sqlite
@@ -118,13 +117,6 @@ def test_a_text_is_printed_even_if_a_queued_write_ends_the_process(
     assert failed["error"].startswith("SystemExit")
 
 
-def test_a_session_that_may_not_begin_a_state_is_not_saved(here: Path) -> None:
-    with Session("s1", config.load(), creates_state=False) as session:
-        session.state.task = TASK
-        session.save()
-    assert not (here / "sessions").exists()
-
-
 @pytest.mark.usefixtures("here")
 def test_a_prompt_is_recorded_before_anything_is_recalled(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tasks: list[str] = []
@@ -187,20 +179,6 @@ def test_a_given_role_replaces_the_known_one() -> None:
             session.save()
             roles.append(session.state.role)
     assert roles == ["gateway", "gateway", "worker"]
-
-
-def test_in_the_hot_zone_the_task_becomes_a_memory_once(run: Run, home: Path) -> None:
-    run("memory", "write", MEMORY, env=at(0))
-    payload = {"session_id": "s1", "cwd": "/srv/tides", "percent": 65, "messages": [TASK]}
-    run("hook", "pi", "turn_end", stdin=json.dumps(payload), env=at(1))
-    after = state(home)
-    assert (after["counts"]["saves"], after["counts"]["recalls"], after["counts"]["writes"]) == (1, 1, 1)
-    assert len(after["taskMemoryIds"]) == 1
-    assert after["writtenHash"] == after["taskHash"]
-    (hit,) = run("recall", "Task " + TASK, "--session", "s1", env=at(2)).result["hits"]
-    assert (hit["id"], hit["observation"]) == (after["taskMemoryIds"][0], f"Task: {TASK}")
-    events = run("otel", "search", "compaction.extract", "--hours", "1", env=at(2)).result["events"]
-    assert {event["action"] for event in events} == {"compaction.extract.warm", "compaction.extract.hot"}
 
 
 TIDES = "sort the tide tables of the harbour by station"

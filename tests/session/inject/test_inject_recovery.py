@@ -1,12 +1,9 @@
 """The recovery note after a compaction (ADR-0203, stage 3)."""
 
-import json
-import shlex
-import subprocess
 from pathlib import Path
 from typing import Any
 
-from conftest import NOW_MS, Run, clean_environment
+from conftest import Run
 from conftest import at_second as at
 
 MEMORY = "The buoyline importer decodes a whole day at once; read it in batches of 1,500 rows instead"
@@ -75,19 +72,6 @@ def test_a_second_compaction_within_the_cooldown_injects_nothing(run: Run) -> No
     assert (again["injected"], again["compactionCount"]) == (True, 3), "a skipped one does not prolong the cooldown"
 
 
-def test_a_compaction_resets_zones_and_keeps_the_cache(run: Run) -> None:
-    prepare(run)
-    before = run("checkpoint", "show", "s1").result
-    recover(run)
-    after = run("checkpoint", "show", "s1").result
-    assert (before["warmZoneEntered"], before["hotZoneEntered"]) == (True, True)
-    assert (after["warmZoneEntered"], after["hotZoneEntered"]) == (False, False)
-    assert after["recallCache"] == before["recallCache"] != []
-    assert after["lastCompactionAt"] == NOW_MS + 60_000
-    again = run("checkpoint", "save", "--session", "s1", "--percent", "45", env=at(200)).result
-    assert (again["entered"], again["recallReason"]) == (["warm"], "unchanged")
-
-
 def test_an_unknown_session_gets_nothing(run: Run, home: Path) -> None:
     result = recover(run)
     assert (result["injected"], result["reason"]) == (False, "no-checkpoint")
@@ -97,14 +81,6 @@ def test_an_unknown_session_gets_nothing(run: Run, home: Path) -> None:
     assert (result["injected"], result["reason"], result["compactionCount"]) == (False, "no-checkpoint", 1)
     run("checkpoint", "save", "--session", "s1", "--percent", "3", "-m", TASK, env=at(61))
     assert recover(run, 62)["injected"], "an empty one starts no cooldown"
-
-
-def test_a_session_that_was_never_warm_recalls_at_the_compaction(run: Run) -> None:
-    prepare(run, percent="20")
-    run("checkpoint", "flush", "--session", "s1", env=at(2))
-    content = recover(run)["content"]
-    assert f"- {MEMORY}" in content
-    assert f'`joelclaw recall "{TASK}" --raw`' in content
 
 
 def test_automated_messages_are_no_query(run: Run) -> None:
@@ -120,35 +96,3 @@ def test_a_query_without_hits_is_not_printed(run: Run) -> None:
     assert "Related memories" not in result["content"]
     assert result["recallHitsCount"] == 0
     assert "**Deeper context:**" not in result["content"]
-
-
-def test_the_gateway_has_its_own_type_and_events(run: Run) -> None:
-    run("checkpoint", "save", "--session", "s1", "--percent", "20", "-m", TASK, "--role", "gateway", env=at(1))
-    assert recover(run)["customType"] == "gateway-recovery"
-    recover(run, 61)
-    events = run("otel", "search", "gateway.compaction", "--hours", "1", env=at(62)).result["events"]
-    assert [(event["action"], event["metadata"]["gwCompactionCount"]) for event in events] == [
-        ("gateway.compaction.inject.skipped", 2),
-        ("gateway.compaction.inject", 1),
-    ]
-    assert {event["source"] for event in events} == {"gateway"}
-
-
-def test_printed_queries_run_in_a_shell(run: Run, home: Path) -> None:
-    nasty = 'Why does "$(touch pwned)" fail? `id` $HOME \\ !! it\'s --no-verify'
-    run("memory", "write", "Why the touch of HOME fails with no verify: it's the read-only mount of the box", env=at(0))
-    run("checkpoint", "save", "--session", "s1", "--percent", "50", f"--message=--force {nasty}", env=at(1))
-    content = recover(run)["content"]
-    (line,) = [line for line in content.split("\n") if line.startswith("**Deeper context:**")]
-    command = line.split("`")[1]
-    program, recall, _, raw = shlex.split(command)
-    assert (program, recall, raw) == ("joelclaw", "recall", "--raw")
-    done = subprocess.run(
-        ["bash", "-c", f"{command.removesuffix(raw)} --limit 5 --budget lean"],
-        capture_output=True,
-        env=clean_environment(home, **at(61)),
-        cwd=home,
-    )
-    assert done.returncode == 0, done.stdout
-    assert json.loads(done.stdout)["result"]["hits"], "a validated query returns something"
-    assert not (home / "pwned").exists()

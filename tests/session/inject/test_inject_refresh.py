@@ -9,14 +9,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from conftest import Run
 from conftest import at_minute as at
-from hypothesis import given
-from hypothesis import strategies as st
 
 from core.quoting import cost
-from session.reactions import injection
 
 if TYPE_CHECKING:
-    from session.state import Memory
+    pass
 
 MEMORY = "The buoyline importer decodes a whole day at once; read it in batches of 1,500 rows instead"
 TASK = "Fix the memory use of the buoyline importer"
@@ -106,13 +103,6 @@ def test_a_short_session_gets_no_refresh(run: Run, first: str) -> None:
     assert ask(run, 7)["reason"] == "not-due"
 
 
-def test_memories_in_the_context_are_left_out(run: Run) -> None:
-    prepare(run)
-    assert ask(run, 12, "--message", "go on please")["injected"]
-    again = ask(run, 45, "--message", "go on please")
-    assert (again["injected"], again["reason"], again["query"]) == (False, "no-results", TASK)
-
-
 def test_a_memory_that_changed_since_the_last_refresh_is_given(run: Run) -> None:
     prepare(run)
     assert ask(run, 45, "--message", "go on please")["injected"]
@@ -165,29 +155,3 @@ def test_a_failed_recall_leaves_the_refresh_due(run: Run, home: Path) -> None:
     state = json.loads((home / "sessions" / "s1.json").read_text())
     assert state["lastRefreshAt"] is None
     store.write_bytes(content)
-
-
-text = st.one_of(
-    st.text(max_size=400), st.sampled_from(("</joelclaw-memory>", "数" * 900, "## x\n**Why:** y", "🚀" * 99))
-)
-
-
-@given(st.lists(st.tuples(text, text), max_size=5))
-def test_the_text_keeps_its_frame_and_its_bound(memories: list[tuple[str, str]]) -> None:
-    known: list[Memory] = [
-        {"id": str(number), "text": sentence, "category": category, "score": 0.9}
-        for number, (sentence, category) in enumerate(memories)
-    ]
-    head = ["## Context Refresh"], "**Why:** the conversation goes on after a pause"
-    content, shown = injection.fit("context-refresh", *head, known[:3], mark="- [{category}] ", max_tokens=350)
-    assert bool(content) == bool(shown)
-    if not content:
-        return
-    assert cost(content) <= 350
-    lines = content.split("\n")
-    assert content.splitlines() == lines
-    assert content.lower().count("joelclaw-memory") == 2
-    assert content.count("<") == content.count(">") == 2
-    assert (lines[0], lines[1], lines[-1]) == (OPEN, "## Context Refresh", "</joelclaw-memory>")
-    assert (content.count("##"), content.count("**")) == (1, 2)
-    assert sum(line.startswith("- ") for line in lines) == len(shown) <= 3

@@ -227,15 +227,6 @@ def turn(lived: Lived, prompt: str, answer: str) -> None:
     lived.answer(answer, 30)
 
 
-def test_a_memory_given_at_the_start_and_used_rises(run: Run, lived: Lived) -> None:
-    turn(lived, "Webhooks come twice, have a look", "Reading the worker.")
-    assert stored(run, "start").get("retrieval_priority", 0) == 0
-    turn(lived, "And?", USES_IT)
-    assert stored(run, "start")["retrieval_priority"] == 0.1
-    turn(lived, "Good", USES_IT)
-    assert stored(run, "start")["retrieval_priority"] == 0.1
-
-
 def test_a_memory_given_at_the_start_and_ignored_sinks(run: Run, lived: Lived) -> None:
     for prompt in ("Sort the tide tables", "Now by harbour"):
         turn(lived, prompt, "They are sorted.")
