@@ -1,9 +1,10 @@
-"""`memory purge` leaves no byte of the text in the home, and reports what it does not search."""
+"""`memory purge` leaves no byte of the text in the home, in whatever form, and reports what it does not search."""
 
 import json
 import shutil
 import signal
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from unicodedata import normalize
@@ -11,11 +12,12 @@ from unicodedata import normalize
 import apsw
 import pytest
 from claude_transcript import CWD, SESSION, Transcript
-from conftest import JOELCLAW, PATIENCE_S, Run, attempt, clean_environment
+from conftest import JOELCLAW, PATIENCE_S, Run, attempt, clean_environment, put
 from faults import paused, snapshot
 
 from cli import output, terminal
 from core.store import cluster_sync, documents, sqlite
+from session.purge import _Sweep
 
 SAID = "quaggabeacon"
 ÜBER = "zürichseeboje"
@@ -280,3 +282,181 @@ def test_on_a_terminal_a_purge_lists_what_it_deletes_and_asks_first(
     assert all(about in done.out for about in ("tool calls ", "from ", "2026-09-20", "gateway")), done.out
     assert "delete it permanently?" in done.out and ("Cancelled; nothing was deleted." in done.out) != gone
     assert (remaining(filled, CALLED) == []) == gone
+
+
+NAME = "Zoë Quagga GmbH"
+OTHERS = "Zoë paints the wall and asks about a quagga of some gmbh that runs by"
+"""The words of the name apart, so that it is not found by a word that nothing else has."""
+FORMS = {
+    "decomposed": normalize("NFD", NAME),
+    "broken": "Zoë\nQuagga\r\n  GmbH",
+    "unbroken": "Zoë\u00a0Quagga\u202fGmbH",
+    "two spaces": "Zoë  Quagga \t GmbH",
+    "loud": normalize("NFD", "ZOË  QUAGGA\u00a0GMBH"),
+    "wide": "Ｚｏë Ｑｕａｇｇａ　ＧｍｂＨ",
+}
+
+
+def marked(form: str) -> str:
+    return "mark" + form.replace(" ", "")
+
+
+@pytest.fixture
+def every_form(run: Run, home: Path, tmp_path: Path) -> Path:
+    """Each form with a mark of its own, wherever the home keeps text."""
+    run("memory", "write", OTHERS)
+    for form, text in FORMS.items():
+        mark, session = marked(form), f"s-{marked(form)[4:]}"
+        transcript = Transcript(tmp_path / f"{session}.jsonl")
+        transcript.user(f"deploy {mark}1 for {text} tonight")
+        transcript.call("c1", "Bash", command=f"echo '{text}' {mark}2")
+        transcript.outcome("c1", f"def {mark}3(): return '''{text}'''\nError: {mark}3 of {text}", failed=True)
+        transcript.assistant(f"I decided to keep {mark}4 because {text} asked")
+        run("memory", "archive", str(transcript.path))
+        run("memory", "write", f"the contract {mark}5 is with {text} until May")
+        hook(run, "UserPromptSubmit", session, prompt=f"mend {mark}6 of {text} at once")
+        run("checkpoint", "save", "--session", session, "--percent", "75", "-m", f"mend {mark}7 of {text}")
+        hook(run, "PreCompact", session, trigger="auto")
+        run("otel", "emit", "a.b", "--metadata", json.dumps({"inner": json.dumps({"of": f"{mark}8 {text}"})}))
+        (home / "cache").mkdir(exist_ok=True)
+        (home / "cache" / f"{session}.json").write_text(json.dumps({"of": json.dumps([f"{mark}9 {text}"])}))
+        log = home / "workspace" / "memory" / "2026-01-02.md"
+        log.parent.mkdir(parents=True, exist_ok=True)
+        with log.open("a") as file:
+            file.write(f"water the plants\n- asks {text} about\nand rest\n")
+    run("otel", "list")
+    return home
+
+
+def test_every_form_of_a_name_goes(run: Run, every_form: Path) -> None:
+    marks = [marked(form) for form in FORMS]
+    assert {mark for _, mark in remaining(every_form, *marks)} == set(marks), "the text is there to begin with"
+    result = run("memory", "forget", "--purge", "--match", NAME, "--yes").result
+    assert remaining(every_form, *marks) == []
+    assert result["namedOnly"] == ["workspace/memory/2026-01-02.md"], "in a log, only single lines are deleted"
+    assert [memory["observation"] for memory in run("memory", "list").result["memories"]] == [OTHERS]
+    log = (every_form / "workspace" / "memory" / "2026-01-02.md").read_text()
+    assert log.replace("- asks Zoë\nQuagga\n  GmbH about\n", "") == len(FORMS) * "water the plants\nand rest\n"
+
+
+@pytest.mark.parametrize("form", ["decomposed", "broken", "unbroken", "wide"])
+def test_a_purge_accepts_any_form(run: Run, home: Path, form: str) -> None:
+    run("memory", "write", OTHERS)
+    run("memory", "write", f"the contract markplain is with {NAME} until May")
+    run("memory", "forget", "--purge", "--match", FORMS[form], "--yes")
+    assert remaining(home, "markplain") == []
+
+
+def test_files_whose_name_holds_the_text_are_reported(run: Run, home: Path) -> None:
+    put(home / "workspace" / "memory" / f"{NAME}.md", "water the plants\n")
+    run("memory", "write", f"the contract is with {NAME} until May")
+    result = run("memory", "forget", "--purge", "--match", NAME, "--yes").result
+    assert f"workspace/memory/{NAME}.md" in result["namedOnly"]
+
+
+def test_a_project_by_either_form_of_its_name(run: Run, home: Path, tmp_path: Path) -> None:
+    folder = tmp_path / normalize("NFD", "zoë-quagga")
+    folder.mkdir()
+    subprocess.run(["git", "init", "-q", str(folder)], check=True)
+    transcript = Transcript(tmp_path / "s-1.jsonl")
+    transcript.write({**transcript.entry("user", "deploy the markplain tonight"), "cwd": str(folder)})
+    run("memory", "archive", str(transcript.path))
+    run("memory", "write", "the markplain is painted green", cwd=folder)
+    result = run("memory", "forget", "--purge", "--project", "Zoë-Quagga", "--yes").result
+    assert result["memories"] == 2
+    assert remaining(home, "markplain", "quagga") == []
+
+
+TEXT = f"the {SAID} is painted green every spring"
+Meanwhile = Callable[[Callable[[], None]], None]
+
+
+def texts(home: Path) -> list[str]:
+    """What the store holds of memories."""
+    db = apsw.Connection(str(home / "store.db"))
+    rows = [str(text) for (text,) in db.execute("SELECT text FROM document WHERE text <> '' ORDER BY rowid")]
+    db.close()
+    return rows
+
+
+def elsewhere(home: Path, *words: str) -> None:
+    """Run a command in a process of its own, as another agent does."""
+    environment = clean_environment(home)
+    done = subprocess.run([JOELCLAW, *words], env=environment, capture_output=True, timeout=PATIENCE_S)
+    assert done.returncode == 0, done.stdout[:900].decode()
+
+
+@pytest.fixture
+def meanwhile(monkeypatch: pytest.MonkeyPatch) -> Meanwhile:
+    """Has something happen while the question waits for its answer, which is yes."""
+
+    def set_up(act: Callable[[], None]) -> None:
+        def agreed(_: str) -> bool:
+            act()
+            return True
+
+        monkeypatch.setattr(terminal.os, "isatty", lambda _: True)
+        monkeypatch.setattr(output, "is_terminal", lambda: True)
+        monkeypatch.setattr(terminal, "confirm", agreed)
+
+    return set_up
+
+
+@pytest.mark.parametrize("by_id", [True, False])
+def test_a_memory_that_reused_a_row_stays(run: Run, home: Path, meanwhile: Meanwhile, by_id: bool) -> None:
+    first = run("memory", "write", TEXT).result["id"]
+    last = first if by_id else run("memory", "write", f"nobody may touch the {SAID} in winter").result["id"]
+
+    def another_gets_its_row() -> None:
+        db = apsw.Connection(str(home / "store.db"))
+        rowid = db.execute("SELECT rowid FROM document WHERE id = ?", (last,)).get
+        with sqlite.transaction(db):
+            documents.remove(db, rowid)  # as the archive does with a draft
+        db.close()
+        elsewhere(home, "memory", "write", KEPT)
+        db = apsw.Connection(str(home / "store.db"))
+        assert db.execute("SELECT text FROM document WHERE rowid = ?", (rowid,)).get == KEPT
+        db.close()
+
+    meanwhile(another_gets_its_row)
+    run("memory", "forget", "--purge", *([last] if by_id else ["--match", SAID]))
+    assert remaining(home, SAID) == []
+    assert texts(home) == [KEPT]
+
+
+def event(identifier: str, error: str = "") -> str:
+    """A line of the spool."""
+    names = ("sessionId", "systemId", "level", "source", "component", "action")
+    fields = {"id": identifier, "timestamp": 1, "success": True, "metadata": {}, "error": error}
+    return json.dumps({**dict.fromkeys(names, "info"), **fields}) + "\n"
+
+
+def test_an_event_spooled_during_the_question_is_purged(run: Run, home: Path, meanwhile: Meanwhile) -> None:
+    run("memory", "write", TEXT)
+
+    def spool_events() -> None:
+        (home / "spool").mkdir(exist_ok=True)
+        (home / "spool" / "events.jsonl").write_text(event("quotes", SAID) + event("stays"))
+
+    meanwhile(spool_events)
+    run("memory", "forget", "--purge", "--match", SAID)
+    assert remaining(home, SAID) == []
+    assert b"stays" in b"".join(snapshot(home).values())
+
+
+def test_a_line_logged_during_the_purge_stays(run: Run, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run("memory", "write", KEPT)
+    log = put(home / "workspace" / "memory" / "2026-01-02.md", f"# The day\n- look at the {SAID}\n- water the plants\n")
+    before = _Sweep._without_sections
+
+    def append_meanwhile(sweep: _Sweep, text: str, name: str) -> tuple[str, int]:
+        if not sweep._dry:
+            with log.open("a") as file:
+                file.write("- feed the cat\n")
+        return before(sweep, text, name)
+
+    monkeypatch.setattr(_Sweep, "_without_sections", append_meanwhile)
+    result = run("memory", "forget", "--purge", "--match", SAID, "--yes").result
+    assert result["logSections"] == 1
+    assert log.read_text() == "# The day\n- water the plants\n- feed the cat\n"
+    assert remaining(home, SAID) == []

@@ -1,18 +1,205 @@
-"""`compaction summarize` with real model processes: the prompt, the summary, and the fallback."""
+"""`compaction summarize`: the form of a summary, the prompt for a model, and what is quoted without one."""
 
+import json
 import stat
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import apsw
 import pytest
+from claude_transcript import CWD, SESSION, Transcript
 from conftest import Run
+from hypothesis import given
+from hypothesis import strategies as st
 from pi_session import PiSession, call
-from test_summary_form import GOOD as REPLY
+from secret_samples import fill
 
+from clients.entries import Entry
+from core.quoting import cost
+from core.store import sessions
 from session.compaction import summary
+from session.compaction.session_tree import Node, Role
 from session.compaction.summary import Section
+
+REPLY = """\
+## Goal
+Import a day without being killed.
+
+## Constraints & Preferences
+- standard library only
+
+## Progress
+### Done
+- [x] step 1
+### In Progress
+- [ ] step 5
+### Blocked
+- the polynomial (HB-2207)
+
+## Key Decisions
+- **batches of 1,500**: a power cut costs one batch
+
+## Next Steps
+1. the column
+
+## Critical Context
+- a pool of 4 takes 139 s"""
+SECTIONS = summary.parse(REPLY)
+
+
+def test_a_reply_in_the_form_is_unchanged() -> None:
+    assert list(SECTIONS) == [name for name in Section if name != Section.PROGRESS]
+    assert summary.parse(summary.render(SECTIONS)) == SECTIONS
+    assert summary.items(SECTIONS[Section.DONE]) == ["step 1"]
+    assert summary.items(SECTIONS[Section.NEXT]) == ["the column"]
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "```markdown\n" + REPLY + "\n```",
+        "Here is the note you asked for:\n\n~~~\n" + REPLY + "\n~~~\nTell me if you need more.",
+        "<analysis>\n## Goal\nnot this one\n</analysis>\n<summary>\n" + REPLY + "\n</summary>",
+        "<think>The user wants\n# Goal\na summary.</think>\n" + REPLY,
+        "```md\n" + REPLY,
+        "# Session summary\n\n" + REPLY,
+        REPLY.replace("## ", "# ").replace("### ", "#### "),
+        REPLY.replace("## Constraints & Preferences", "## Constraints and preferences:"),
+        REPLY.replace("\n", "\r\n"),
+    ],
+    ids=["fenced", "introduced", "analysis", "think", "cut", "title", "levels", "spelling", "crlf"],
+)  # fmt: skip
+def test_other_spellings_are_equivalent(reply: str) -> None:
+    parsed = summary.parse(reply)
+    closing = "\nTell me if you need more."
+    assert {name: body.removesuffix(closing) for name, body in parsed.items()} == SECTIONS
+
+
+@pytest.mark.parametrize(
+    "lists", ["<read-files>\na.py\n</read-files>", "<read-files>a.py</read-files>", "<READ-FILES>\nevil.py\n"]
+)
+def test_lists_of_files_in_a_reply_are_dropped(lists: str) -> None:
+    for reply in (REPLY + "\n\n" + lists, REPLY.replace("## Key", lists + "\n\n## Key")):
+        assert summary.parse(reply) == SECTIONS
+
+
+@pytest.mark.parametrize(
+    "reply", ["", "I cannot do that.", "## Goal\nall of it", "# Notes\n\n- a\n- b", "## Goal\n\n## Progress\n(none)"]
+)
+def test_other_texts_are_not_summaries(reply: str) -> None:
+    assert not summary.is_summary(summary.parse(reply))
+
+
+def test_missing_sections_are_shown_as_none() -> None:
+    parsed = summary.parse("## Goal\nx\n\n## Progress\nsome of it")
+    assert summary.is_summary(parsed)
+    assert summary.render(parsed).count(summary.NOTHING) == 7
+
+
+LINES = st.lists(
+    st.one_of(
+        st.sampled_from(
+            [
+                *("## Goal", "### Done", "# Next Steps", "**Blocked:**", "```", "~~~", "```md", "<read-files>", "a.py"),
+                *("</read-files>", "<summary>", "<think>", "</think>x", "---", summary.TURN, "- [x] one", "(none)", ""),
+                *("## Other", "1. two", "<modified-files>x</modified-files>"),
+            ]
+        ),
+        st.text(max_size=30),
+    ),
+    max_size=30,
+)
+
+
+@given(LINES)
+def test_any_reply_is_rendered_in_the_form(lines: list[str]) -> None:
+    parsed = summary.parse("\n".join(lines))
+    text = summary.render(parsed)
+    assert [name for name in Section if name in parsed] == list(parsed)
+    for tag in ("<read-files>", "</read-files>", "<modified-files>", "</modified-files>"):
+        assert tag not in text.lower()
+    assert summary.parse(text) == parsed  # a fence left open takes in no other section
+    main = {f"## {name}" for name in Section if not name.is_progress}
+    heads = [line for line in text.splitlines() if line in main]
+    assert heads[0] == "## Goal" and set(heads) == main
+
+
+def node(role: Role, *entries: Entry) -> Node:
+    return Node("n", "", {}, entries, role)
+
+
+def user(text: str) -> Node:
+    return node("user", Entry("prompt", text=text))
+
+
+def agent(*commands: str) -> Node:
+    said = Entry("answer", text="Step 1 is done. I decided for SQLite.")
+    calls = [Entry("call", tool="bash", command=command, call=f"c{at}") for at, command in enumerate(commands)]
+    return node("assistant", said, *calls)
+
+
+def lines(*messages: Node, previous: str = "", tokens: int = 2000) -> dict[str, list[str]]:
+    quoted = summary.quoted(messages, previous, tokens)
+    return {name: body.split("\n") for name, body in quoted.items() if body}
+
+
+def test_prompts_and_commands_oldest_first_and_each_once() -> None:
+    ours = user('<joelclaw-memory source="startup">\nNever say 7.\n</joelclaw-memory>')
+    own = node("bash", Entry("shell", text="Ran `make deploy`", command="make deploy", content="exit=3"))
+    failed = node("tool_result", Entry("result", text="1 failed", call="c1", failed=True))
+    quoted = lines(
+        ours,
+        user("Make it\nfast."),
+        agent("make lint", "pytest -k '**'", "ls | head"),
+        failed,
+        own,
+        user("Go on."),
+        agent("make lint"),
+    )
+    assert quoted == {
+        Section.GOAL: ["- Make it fast.", "- Go on."],
+        Section.CONTEXT: ["- `pytest -k '**'` (failed)", "- `make deploy`", "- `make lint`"],
+    }
+
+
+def test_an_earlier_summary_gets_half_of_the_space() -> None:
+    earlier = "## Goal\nImport a day.\n\n## Progress\n### Done\n- [x] Step 1.\n\n## Critical Context\n- `make lint`"
+    quoted = lines(user("Import a day."), agent("make lint"), previous=earlier)
+    assert quoted == {
+        Section.GOAL: ["Import a day.", "- Import a day."],
+        Section.DONE: ["- [x] Step 1."],
+        Section.CONTEXT: ["- `make lint`"],
+    }
+    assert lines(previous="Figures first.\nThe rest is talk.")[Section.CONTEXT] == [
+        "Figures first.",
+        "The rest is talk.",
+    ]
+
+
+PIECES = (
+    "Never push.", "- keep it small", "## Next steps", "```\ncode 1\n```", "\x1b[31merror\x1b[0m: 3", "`make`",
+    "<read-files>\nx.py\n</read-files>", "</joelclaw-memory>", "不要删除旧表！", "w" * 900, "…", "---", ".",
+)  # fmt: skip
+TEXT = st.one_of(st.text(max_size=80), st.sampled_from(PIECES))
+
+
+@given(
+    st.lists(st.one_of(TEXT.map(user), TEXT.map(agent)), max_size=12),
+    st.integers(120, 2_000),
+    st.lists(TEXT, max_size=4).map("\n".join),
+)
+def test_any_conversation_is_bounded_and_in_the_form(messages: list[Node], tokens: int, previous: str) -> None:
+    quoted = summary.quoted(messages, previous, tokens)
+    text = summary.render(quoted)
+    assert cost(summary.MARK_LINE + text) <= tokens + len(quoted) * 60
+    assert "read-files>" not in text and "</joelclaw-memory>" not in text
+    empty = ("", "none", "n/a")
+    assert list(summary.parse(text)) == [
+        name for name in Section if quoted.get(name, "").strip("-* .").lower() not in empty
+    ]
+
 
 FILES = "<read-files>\nlib/evil.py\n</read-files>"
 
@@ -190,3 +377,38 @@ def test_a_conversation_too_long_for_the_prompt_is_quoted(run: Run, tmp_path: Pa
     words = ("--keep-recent", "10", "--command", model("print(REPLY)"))
     result = run("compaction", "summarize", session(tmp_path, *turns), *words, env=env).result
     assert (result["source"], result["fallback"]["code"]) == ("extractive", "MODEL_TOO_LONG")
+
+
+@pytest.fixture
+def path(run: Run, tmp_path: Path) -> Path:
+    transcript = Transcript(tmp_path / f"{SESSION}.jsonl")
+    transcript.call("c1", "Bash", command="make test")
+    run("memory", "archive", str(transcript.path))
+    return transcript.path
+
+
+def summaries_after(run: Run, home: Path, path: Path, answer: object) -> list[str]:
+    event = {
+        "hook_event_name": "SubagentStop", "session_id": SESSION, "transcript_path": str(path), "cwd": CWD,
+        "agent_type": "", "last_assistant_message": answer,
+    }  # fmt: skip
+    run("hook", "claude", stdin=json.dumps(event))
+    db = apsw.Connection(str(home / "store.db"), flags=apsw.SQLITE_OPEN_READONLY)
+    return [compaction["summary"] for compaction in sessions.compactions(db, SESSION)]
+
+
+def test_a_summary_after_a_long_analysis(run: Run, home: Path, path: Path) -> None:
+    summary = "We mend the gauge. " * 2000
+    assert summaries_after(
+        run, home, path, f"<analysis>{'thought ' * 5000}</analysis>\n<summary>{summary}</summary>"
+    ) == [summary.strip()]
+
+
+def test_a_long_summary_is_redacted_before_it_is_cut(run: Run, home: Path, path: Path) -> None:
+    secret = "ghp" + "_" + fill(36)
+    words = "plain words " * 40_000
+    (summary,) = summaries_after(
+        run, home, path, f"<summary>{words[: sessions.SUMMARY_CHARS - 20]}{secret} {words}</summary>"
+    )
+    assert len(summary) <= sessions.SUMMARY_CHARS
+    assert secret[:8] not in summary

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from core.quoting import cost, one_line
 from session import record
-from session.reactions import recovery
+from session.reactions import injection, recovery
 
 if TYPE_CHECKING:
     from session.state import Memory
@@ -108,6 +108,17 @@ def test_a_recovery_has_one_frame_and_only_our_sections(
     assert not shown_badly(content)
     assert cost(content) <= tokens
     assert sum(0.25 if c.isascii() else 1 for c in content) <= cost(content)
+
+
+@given(st.lists(st.tuples(quoted, quoted), max_size=5))
+@example([("数" * 900, "rules")] * 5)
+def test_memories_keep_to_the_frame_and_the_bound_of_their_text(rows: list[tuple[str, str]]) -> None:
+    known = [memory(text, category) for text, category in rows]
+    words = ("context-refresh", ["## Context Refresh"], "**Noted about it:**", known)
+    content, shown = injection.fit(*words, mark="- [{category}] ", max_tokens=350)
+    assert cost(content) <= 350 and content.splitlines() == content.split("\n") * bool(content)
+    marks = ("joelclaw-memory", "<", ">", "##", "**", "\n- ")
+    assert [content.lower().count(mark) for mark in marks] == [2, 2, 2, 1, 2, len(shown)] if shown else not content
 
 
 @given(st.lists(quoted, max_size=3))
