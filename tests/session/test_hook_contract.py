@@ -1,14 +1,18 @@
-"""`joelclaw hook` exits 0 with valid output for any input, in time; faults become events."""
+"""`joelclaw hook` exits 0 with valid output for any input, in time; faults and kills cost no event."""
 
+import ctypes
 import json
+import os
+import select
+import signal
 import subprocess
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import JOELCLAW, Run, clean_environment
-from faults import DEADLINES_MS, SLOWEST_S
+from conftest import JOELCLAW, PATIENCE_S, Run, at_ms, clean_environment
+from faults import DEADLINES_MS, SLOWEST_S, paused
 
 AGENTS = ("pi", "claude", "codex", "gemini", "opencode")
 OWN = ("pi", "opencode")  # whose extension takes one line of JSON in any case
@@ -139,3 +143,135 @@ def test_a_home_that_cannot_be_written_changes_nothing_for_the_agent(run: Run, h
         )
         assert valid(agent, done.out)
         assert done.err == ""
+
+
+NOTE = "the staging queue drains at 14:00 UTC, and the deploy waits for it"
+PROMPT = "drain the staging queue before the deploy"
+
+
+def payload_of(session: str) -> str:
+    """A prompt or the end of a turn as pi sends it: it is answered with a line, so that one sees when."""
+    return json.dumps({"session_id": session, "cwd": "/", "prompt": PROMPT})
+
+
+def actions_of(run: Run, session: str, env: dict[str, str]) -> list[str]:
+    """The events of a session, once the end of a turn has come by."""
+    run("hook", "pi", "turn_end", stdin=payload_of("next"), env=env)
+    words = ("otel", "list", "--level", "debug,info,warn,error", "--hours", "1", "--limit", "200")
+    events = run(*words, env=env).result["events"]
+    return [event["action"] for event in events if event.get("sessionId") == session]
+
+
+def fill_spool(home: Path) -> None:
+    """Let the next hook that its client does not wait for store its events."""
+    with (home / "spool" / "events.jsonl").open("a") as spool:
+        spool.write("\n" * 20_000)
+
+
+def has_answered(process: subprocess.Popen[bytes]) -> bool:
+    assert process.stdout is not None
+    return bool(select.select([process.stdout], [], [], 0)[0])
+
+
+def test_events_survive_a_kill_after_the_answer(run: Run, home: Path) -> None:
+    run("memory", "write", NOTE)
+    run("hook", "pi", "prompt", stdin=payload_of("before"))  # the folders are there
+    killed = 0
+    for at in range(1, 100):
+        env = at_ms(at * 60_000)
+        fill_spool(home)
+        process = paused(home, "hook", "pi", "turn_end", step=at, stdin=payload_of(f"s{at}").encode(), env=env)
+        ended, answered = process.poll() is not None, has_answered(process)
+        process.kill()
+        process.communicate(timeout=PATIENCE_S)
+        if ended:
+            break
+        names = actions_of(run, f"s{at}", env)
+        assert os.listdir(home / "spool") == []
+        if answered:
+            killed += 1
+            assert names.count("hook.completed") == 1
+    assert ended and killed, "it comes to a pause behind its answer"
+
+
+def test_events_survive_a_kill_during_the_commit(run: Run, home: Path) -> None:
+    run("memory", "write", NOTE)
+    run("hook", "pi", "prompt", stdin=payload_of("before"))  # the folders are there
+    for commit in range(1, 5):
+        fill_spool(home)
+        process = paused(home, "hook", "pi", "turn_end", commit=commit, stdin=payload_of(f"c{commit}").encode())
+        answered = has_answered(process)
+        process.send_signal(signal.SIGKILL)
+        process.communicate(timeout=PATIENCE_S)
+        if answered:
+            break
+    assert answered, "its events are stored behind its answer"
+    names = actions_of(run, f"c{commit}", {})
+    assert names.count("hook.completed") == 1 and len(names) == len(set(names))
+
+
+def test_events_are_stored_when_many_are_spooled_and_the_client_does_not_wait(run: Run, home: Path) -> None:
+    run("hook", "pi", "turn_end", stdin=payload_of("s"))
+    fill_spool(home)
+    run("hook", "pi", "prompt", stdin=payload_of("s"))
+    assert os.listdir(home / "spool") == ["events.jsonl"]
+    run("hook", "pi", "turn_end", stdin=payload_of("s"))
+    assert os.listdir(home / "spool") == []
+    assert actions_of(run, "s", {}).count("hook.completed") == 3
+
+
+OTHER = 23451
+
+
+def without_privilege() -> None:
+    """Let root read and change no files of others."""
+    for capability in (0, 1, 2, 3):  # chown, dac_override, dac_read_search, fowner
+        ctypes.CDLL(None).prctl(24, capability, 0, 0, 0)
+
+
+def command(home: Path, *words: str, stdin: str = "") -> str:
+    is_root = os.getuid() == 0
+    done = subprocess.run(
+        [JOELCLAW, *words], input=stdin, env=clean_environment(home), capture_output=True, text=True, cwd="/",
+        preexec_fn=without_privilege if is_root else None,
+    )  # fmt: skip
+    assert done.returncode == 0, done
+    return done.stdout
+
+
+def hook_without_root(home: Path, event: str, **fields: str) -> str:
+    payload = {"hook_event_name": event, "session_id": "s1", "cwd": "/", "transcript_path": "", **fields}
+    return command(home, "hook", "claude", stdin=json.dumps(payload))
+
+
+@pytest.mark.spawned
+@pytest.mark.parametrize("name", ["sessions/s1.json", "sessions/.locks/s1", "sessions/.locks", "sessions", "spool"])
+def test_a_session_goes_on_after_a_hook_has_run_as_root(run: Run, home: Path, name: str) -> None:
+    hook_without_root(home, "UserPromptSubmit", prompt="why are the tide tables read twice")
+    path = home / name
+    path.mkdir(exist_ok=True) if path.suffix != ".json" and not path.exists() else None
+    if os.getuid() == 0:
+        for below in (path, *path.rglob("*")):
+            os.chown(below, OTHER, OTHER)
+    elif path.is_file():
+        path.chmod(0)  # the nearest that a user can make
+    else:
+        pytest.skip("only root can give a folder away")
+    for event in ("UserPromptSubmit", "Stop", "PreCompact"):
+        hook_without_root(home, event, prompt="sort the harbours by their names", trigger="auto")
+    assert "sort the harbours" in hook_without_root(home, "SessionStart", source="compact")
+    codes = {
+        finding["code"]: finding["message"] for finding in json.loads(command(home, "doctor"))["result"]["findings"]
+    }
+    assert f"{name}.damaged-" in codes["FILES_SET_ASIDE"]
+    (event,) = json.loads(command(home, "otel", "search", "set_aside"))["result"]["events"] or [{}]
+    assert (event == {}) == (name not in ("sessions/s1.json",)), "a lost state is an event, too"
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="needs a file of another user")
+@pytest.mark.spawned
+def test_a_folder_that_its_owner_has_closed_is_left(home: Path) -> None:
+    hook_without_root(home, "UserPromptSubmit", prompt="why are the tide tables read twice")
+    (home / "sessions").chmod(0o500)
+    hook_without_root(home, "Stop")
+    assert [path.name for path in home.glob("sessions*")] == ["sessions"]

@@ -1,0 +1,332 @@
+"""The state file of a session: bounded, whole under parallel hooks, replaced rarely, set aside if damaged, expired."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import faults
+import pytest
+from conftest import NOW, NOW_MS, PATIENCE_S, Run, begin
+from conftest import at_ms as at
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core import files
+from session import state as states
+from session.state import Damaged, SessionState
+
+
+def state_file(home: Path, session: str = "s1") -> Path:
+    return home / "sessions" / f"{session}.json"
+
+
+def save(run: Run, *words: str, session: str = "s1", **more: Any) -> dict[str, Any]:
+    return run("checkpoint", "save", "--session", session, *words, env=NOW, **more).result
+
+
+def plant(home: Path, content: bytes) -> None:
+    state_file(home).parent.mkdir(parents=True, exist_ok=True)
+    state_file(home).write_bytes(content)
+
+
+DAMAGE = {
+    "empty": b"",
+    "truncated": b'{"version": 1, "sessionId": "s1", "mess',
+    "garbage": bytes(range(256)) * 9,
+    "not UTF-8": b'{"version": 1, "sessionId": "\xff\xfe"}',
+    "foreign": b'{"name": "left-pad", "version": "1.3.0"}',
+    "a list": b"[]",
+    "no version": b'{"sessionId": "s1"}',
+    "another session": b'{"version": 1, "sessionId": "s2"}',
+    "wrong type": b'{"version": 1, "sessionId": "s1", "files": [1]}',
+    "wrong mark": b'{"version": 1, "sessionId": "s1", "idleTimer": {"dueAt": "x"}}',
+    "wrong cache": b'{"version": 1, "sessionId": "s1", "recallCache": [{"hits": 3}]}',
+    "deep": b"[" * 200_000,
+    "huge": b'{"version": 1, "sessionId": "s1", "role": "' + b"x" * 2_000_000 + b'"}',
+}
+
+
+@pytest.mark.parametrize("content", DAMAGE.values(), ids=DAMAGE.keys())
+def test_a_damaged_state_file_is_set_aside_with_its_bytes(run: Run, home: Path, content: bytes) -> None:
+    plant(home, content)
+    listed = run("checkpoint", "show").result["sessions"]
+    assert [(entry["problem"], entry["bytes"]) for entry in listed] == [("damaged", len(content))]
+    result = save(run, "--percent", "10", "-m", "going on after the damage")
+    aside = Path(result["setAside"])
+    assert aside.read_bytes() == content
+    assert aside.parent == state_file(home).parent
+    assert json.loads(state_file(home).read_bytes())["checkpoint"]["currentTask"] == "going on after the damage"
+    (event,) = run("otel", "search", "session state set_aside", "--hours", "1", env=NOW).result["events"]
+    assert (event["level"], event["metadata"]) == ("warn", {"file": aside.name})
+    assert [entry["sessionId"] for entry in run("checkpoint", "show").result["sessions"]] == ["s1"]
+    assert "setAside" not in save(run, "--percent", "11")
+
+
+@pytest.mark.parametrize("unit", ["x", "\U0001f600", "\\", '"', "\x01y", "字", "a/"], ids=repr)
+def test_the_file_stays_below_64_kb_for_any_input(run: Run, home: Path, unit: str) -> None:
+    fields = {
+        "session": unit * 150,
+        "percent": 45,
+        "role": unit * 500,
+        "messages": [f"{number}{unit * 3000}" for number in range(20)],
+        "files": [f"{number}{unit * 900}" for number in range(300)],
+    }
+    for _ in range(2):
+        run("checkpoint", "save", "--stdin", stdin=json.dumps(fields), env=NOW)
+    (path,) = (home / "sessions").glob("*.json")
+    assert 1000 < path.stat().st_size < 65_536
+    assert run("checkpoint", "show").result["sessions"][0].get("problem") is None
+
+
+def test_list_is_newest_first(run: Run) -> None:
+    for number, name in enumerate(["old", "new", "mid"]):
+        at = NOW_MS + {"old": 0, "mid": 1000, "new": 2000}[name]
+        words = ("--session", name, "--percent", str(number), "-m", f"task {name}")
+        run("checkpoint", "save", *words, env={"JOELCLAW_NOW_MS": str(at)})
+    sessions = run("checkpoint", "show").result["sessions"]
+    assert [entry["sessionId"] for entry in sessions] == ["new", "mid", "old"]
+    assert sessions[0] == {
+        "sessionId": "new", "role": "interactive", "task": "task new", "percent": 1, "compactionCount": 0,
+        "updatedAt": NOW_MS + 2000, "bytes": sessions[0]["bytes"],
+    }  # fmt: skip
+
+
+def test_unknown_sessions_create_no_home(run: Run, home: Path) -> None:
+    assert run("checkpoint", "show").result == {"count": 0, "sessions": []}
+    failed = run("checkpoint", "show", "nobody", ok=False)
+    assert (failed.code, failed.json["error"]["code"]) == (1, "SESSION_NOT_FOUND")
+    assert not home.exists(), "asking makes nothing"
+
+
+def test_a_prefix_of_the_id_names_a_session(run: Run) -> None:
+    for session in ("11111111-aaaa", "11111111-bbbb", "22222222-cccc"):
+        run("checkpoint", "save", "--session", session, "--percent", "20", "--message", "Look at the harbour")
+    assert run("checkpoint", "show", "2222").result["sessionId"] == "22222222-cccc"
+    several = run("checkpoint", "show", "11111111", ok=False).json["error"]
+    assert several["code"] == "SESSION_AMBIGUOUS" and "11111111-bbbb" in several["message"]
+    assert run("checkpoint", "show", "222", ok=False).json["error"]["code"] == "SESSION_NOT_FOUND"
+
+
+TASK = "Fix the memory use of the buoyline importer"
+
+
+def together(home: Path, *calls: tuple[str, ...]) -> list[dict[str, Any]]:
+    """Spawn all calls before waiting for any; their results."""
+    environment = {**NOW, **faults.patient(home)}
+    results = []
+    for process in [begin(home, *words, **environment) for words in calls]:
+        out, _ = process.communicate(timeout=PATIENCE_S)
+        assert process.returncode == 0, out
+        results.append(json.loads(out)["result"])
+    return results
+
+
+@pytest.mark.spawned
+def test_parallel_hooks_in_the_hot_zone_write_the_task_once(run: Run, home: Path) -> None:
+    run("memory", "write", "The buoyline importer decodes a whole day at once", env=NOW)
+    save = ("checkpoint", "save", "--session", "s1", "--percent", "70", "--message", TASK)
+    results = together(home, *((*save, "--file", f"f{number}") for number in range(6)))
+    state = run("checkpoint", "show", "s1").result
+    assert sorted(state["files"]) == [f"f{number}" for number in range(6)]
+    assert [result["written"] for result in results].count(True) == 1
+    assert [result["recalled"] for result in results].count(True) == 1
+    assert {result["writeReason"] for result in results} == {"new-task", "unchanged"}
+    assert state["counts"] == {
+        "saves": 6, "flushes": 0, "recalls": 1, "writes": 1, "injections": 0, "userMessages": 1,
+    }  # fmt: skip
+    assert len(state["taskMemoryIds"]) == 1
+
+
+@pytest.mark.spawned
+@pytest.mark.parametrize("words", [
+    ("recovery",), ("memory", "--query", "importer unresolved failures"),
+], ids=["recovery", "memory"])  # fmt: skip
+def test_parallel_calls_give_a_text_once(run: Run, home: Path, words: tuple[str, ...]) -> None:
+    run("memory", "write", "Operational context: the importer is the active work and has unresolved failures", env=NOW)
+    run("checkpoint", "save", "--session", "s1", "--percent", "10", "-m", TASK, env=NOW)
+    results = together(home, *[("inject", *words, "--session", "s1")] * 4)
+    assert sorted(result["injected"] for result in results) == [False, False, False, True]
+    assert {result["reason"] for result in results} - {"injected"} <= {"already-injected", "rapid-recompaction"}
+    assert run("checkpoint", "show", "s1").result["checkpoint"]["compactionCount"] == (4 if len(words) == 1 else 0)
+
+
+IMPORTER = "The buoyline importer decodes a whole day at once; read it in batches of 1,500 rows instead"
+LATER = "and now the same for the tide tables of the buoyline importer"
+DUE = 45 * 60_000
+
+
+@pytest.fixture
+def writes(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The sessions whose state was replaced in this process, one entry a time."""
+    paths: list[str] = []
+    write = states.write_state
+
+    def counted(state: Any) -> None:
+        paths.append(state.session_id)
+        write(state)
+
+    monkeypatch.setattr(states, "write_state", counted)
+    return paths
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    root = tmp_path / "repo"
+    (root / ".git").mkdir(parents=True)
+    return root
+
+
+@pytest.fixture
+def under_way(run: Run, project: Path) -> None:
+    """Two memories, one on a file, and a session with one prompt in the warm zone."""
+    run("memory", "write", IMPORTER, "--project", project.name, env=at(0))
+    run("memory", "write", "Never edit batches.py by hand: it is made", "--project", project.name, env=at(0))
+    hook(run, project, "prompt", prompt=TASK, percent=45)
+
+
+def hook(run: Run, project: Path, event: str, later: int = 0, **more: Any) -> list[str]:
+    """The kinds of text that an event of pi brings."""
+    payload = {"session_id": "s1", "cwd": str(project), **more}
+    env = {**at(later), "JOELCLAW_COMPACTION_IDLETRIGGERMINUTES": "5"}
+    answer = run("hook", "pi", event, stdin=json.dumps(payload), env=env).json
+    return [message["customType"] for message in answer["messages"]]
+
+
+def test_a_session_start(run: Run, project: Path, writes: list[str]) -> None:
+    run("memory", "write", "operational context: the active work is the importer, a recent decision", env=at(0))
+    assert hook(run, project, "session_start") == ["memory-recall"]
+    assert writes == ["s1", "s1"]
+
+
+@pytest.mark.usefixtures("under_way")
+@pytest.mark.parametrize(("event", "later", "more", "kinds"), [
+    ("prompt", DUE, {"prompt": LATER, "percent": 66}, ["context-refresh"]),
+    ("tool", 1000, {"files": ["batches.py"], "percent": 46}, ["project-context"]),
+    ("turn_end", 2000, {"percent": 90, "messages": [TASK, LATER]}, []),
+    ("before_compaction", 2000, {"percent": 90}, []),
+    ("after_compaction", 3000, {}, ["compaction-recovery"]),
+])  # fmt: skip
+def test_an_event_replaces_the_state_twice(
+    run: Run, project: Path, writes: list[str], event: str, later: int, more: dict[str, Any], kinds: list[str]
+) -> None:
+    writes.clear()
+    assert hook(run, project, event, later, **more) == kinds
+    assert writes == ["s1", "s1"]
+    timer = run("checkpoint", "show", "s1").result["idleTimer"]
+    assert (timer and timer["ratio"]) == (0.9 if event == "turn_end" else None)
+
+
+@pytest.mark.parametrize("words", [
+    ("checkpoint", "save", "--percent", "70", "-m", LATER), ("checkpoint", "flush", "--percent", "90"),
+    ("inject", "recovery"),
+], ids=lambda words: " ".join(words[:2]))  # fmt: skip
+@pytest.mark.usefixtures("under_way")
+def test_a_command(run: Run, writes: list[str], words: tuple[str, ...]) -> None:
+    writes.clear()
+    run(*words, "--session", "s1", env=at(DUE))
+    assert writes == ["s1", "s1"]
+
+
+KEYS = list(SessionState("s").to_json())
+
+
+@given(st.dictionaries(st.sampled_from([*KEYS, "later"]), st.none() | st.text() | st.integers()))
+def test_a_state_survives_a_round_trip(value: dict[str, Any]) -> None:
+    try:
+        state = SessionState.from_json({**value, "version": 1, "sessionId": "s"})
+    except Damaged:
+        return
+    written = state.to_json()
+    assert list(written) == KEYS
+    assert SessionState.from_json(written).to_json() == written
+
+
+DAY_MS = 86_400_000
+EVENT = {"hook_event_name": "UserPromptSubmit", "prompt": "why are the tide tables read twice", "cwd": "/"}
+
+
+def at_day(days: float) -> dict[str, str]:
+    """Time frozen so many days after NOW_MS."""
+    return {"JOELCLAW_NOW_MS": str(int(NOW_MS + days * DAY_MS))}
+
+
+@pytest.fixture
+def talk(run: Run) -> Run:
+    """A session `old` with an event 100 days before the session `new`."""
+    run("memory", "write", "the tide tables of Husum are read twice", env=at_day(0))
+    for session, days in (("old", 0), ("new", 100)):
+        run("hook", "claude", stdin=json.dumps({**EVENT, "session_id": session}), env=at_day(days))
+    return run
+
+
+def sessions(home: Path) -> list[str]:
+    return sorted(path.stem for path in (home / "sessions").glob("*.json"))
+
+
+@pytest.mark.parametrize(
+    ("days", "remaining"), [(None, ["new"]), ("0", ["new", "old"]), ("101", ["new", "old"]), ("99", ["new"])]
+)
+def test_states_without_an_event_for_90_days_go(talk: Run, home: Path, days: str | None, remaining: list[str]) -> None:
+    if days is not None:
+        (home / "config.toml").write_text(f"[retention]\nsessions_days = {days}\n")
+    counted = talk("store", "prune", "--dry-run", env=at_day(100)).result["sessionStates"]
+    assert (counted, sessions(home)) == (2 - len(remaining), ["new", "old"])
+    assert talk("store", "prune", "--yes", env=at_day(100)).result["sessionStates"] == counted
+    assert sessions(home) == remaining
+    assert sorted(path.name for path in (home / "sessions" / ".locks").iterdir()) == remaining
+    assert talk("store", "prune", "--yes", env=at_day(100)).result["sessionStates"] == 0
+
+
+@pytest.mark.parametrize("fields", [
+    {"noteOwed": True},
+    {"idleTimer": {"scheduledAt": 1, "dueAt": 2, "ratio": 0.8, "cwd": "/", "transcript": ""}},
+    {"lastInjectionAt": NOW_MS + 50 * DAY_MS},
+    {"lastCompactionAt": NOW_MS + 50 * DAY_MS},
+    {"version": 99},
+])  # fmt: skip
+def test_a_session_with_something_open_stays(talk: Run, home: Path, fields: dict[str, Any]) -> None:
+    path = home / "sessions" / "old.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **fields}))
+    assert talk("store", "prune", "--yes", env=at_day(100)).result["sessionStates"] == 0
+    assert sessions(home) == ["new", "old"]
+
+
+def test_a_session_that_a_process_uses_stays(talk: Run, home: Path) -> None:
+    with files.FileLock(str(home / "sessions" / ".locks" / "old")):
+        assert talk("store", "prune", "--yes", env=at_day(100)).result["sessionStates"] == 0
+
+
+def test_a_session_goes_on_after_its_state_expired(talk: Run, home: Path) -> None:
+    talk("store", "prune", "--yes", env=at_day(100))
+    talk("hook", "claude", stdin=json.dumps({**EVENT, "session_id": "old"}), env=at_day(101))
+    assert json.loads((home / "sessions" / "old.json").read_text())["counts"]["userMessages"] == 1
+
+
+def test_a_lock_that_was_removed_while_another_waits_is_taken_anew(tmp_path: Path) -> None:
+    path = tmp_path / "lock"
+    with files.FileLock(str(path)):
+        path.unlink()
+        with files.FileLock(str(path), 0), pytest.raises(files.LockTimeout), files.FileLock(str(path), 0):
+            pass
+
+
+READING = ("status", "doctor", "session list", "session show old", "idle list", "checkpoint show old")
+
+
+@pytest.mark.parametrize("command", READING)
+def test_commands_do_not_read_all_states(talk: Run, home: Path, monkeypatch: pytest.MonkeyPatch, command: str) -> None:
+    state = json.loads((home / "sessions" / "old.json").read_text())
+    for number in range(300):
+        path = home / "sessions" / f"copy-{number:04}.json"
+        path.write_text(json.dumps({**state, "sessionId": path.stem, "updatedAt": NOW_MS - 1 - number}))
+        files.os.utime(path, (1, 1))
+    read: list[str] = []
+    original = files.read_file
+
+    def counting(path: str, most: int = -1) -> bytes:
+        read.append(path)
+        return original(path, most)
+
+    monkeypatch.setattr(files, "read_file", counting)
+    talk(*command.split(), env=at_day(101))
+    assert len([path for path in read if "/copy-" in path]) <= 60
