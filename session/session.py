@@ -7,7 +7,7 @@
         session.save_state()
     session.store_queued()                            # the queued writes; of a hook when it has answered
 
-A fault of the store does not stop a session: hooks fail open, so faults are collected in `session.faults`. Hot path.
+A step that fails does not stop a session: hooks fail open, so faults are collected in `session.faults`. Hot path.
 """
 
 from __future__ import annotations
@@ -198,7 +198,7 @@ class Session:
             by_meaning: also memories without a word of the query.
         """
         store, config, everywhere = self.store, self.config, self.state.is_gateway and not project
-        if store.faults:
+        if not store.is_readable:
             return None
         with fault_boundary(store, "recall"):
             from recall import engine
@@ -286,7 +286,7 @@ class Session:
 
     @property
     def is_cooling_down(self) -> bool:
-        """Whether the last recovery note is still in the context; False if the clock went back."""
+        """Whether the last recovery note was given within a minute; False if the clock went back."""
         last = self.state.last_injection_at
         return last is not None and 0 <= self.now - last < COOLDOWN_MS
 
@@ -327,8 +327,9 @@ class TaskPlan:
 class SessionStore:
     """The store, opened when it is first needed.
 
-    After a fault in any step, later steps skip it, so that a hook ends in time even if the store is damaged, full or
-    locked. Only events and queued writes are still tried, after the answer.
+    After a fault in any step, whatever its cause, later steps skip the store, so that a hook ends in time even if the
+    store is damaged or full. If another process keeps writing, later steps still read: readers do not wait for it.
+    After the answer, queued writes and events are tried all the same.
     """
 
     def __init__(self) -> None:
@@ -336,6 +337,11 @@ class SessionStore:
         self.faults: list[Fault] = []
         self.steps: list[fault_boundary] = []
         """The steps that began so far."""
+
+    @property
+    def is_readable(self) -> bool:
+        """Whether a read is worth trying."""
+        return all(fault["code"] == "STORE_BUSY" for fault in self.faults)
 
     def reading(self) -> apsw.Connection | None:
         """The store to read from, None if there is none yet."""
@@ -345,8 +351,8 @@ class SessionStore:
         return self.db
 
     def read(self, step: str, work: Callable[[apsw.Connection], Result], otherwise: Result) -> Result:
-        """What `work` returns; `otherwise` if it fails, if there is no store yet, or after a fault."""
-        if self.faults:
+        """What `work` returns; `otherwise` if it fails, if there is no store yet, or if that is not worth trying."""
+        if not self.is_readable:
             return otherwise
         with fault_boundary(self, step):
             if (db := self.reading()) is not None:

@@ -9,6 +9,7 @@ import pytest
 from claude_transcript import CWD, SESSION, Transcript
 from codex_rollout import Rollout
 from conftest import NOW, NOW_MS, Run, at_ms
+from faults import write_lock
 from test_git_state import git
 
 OTHER = "6b4f8d22-2222-4333-8444-555566667777"
@@ -73,6 +74,19 @@ def test_the_note_reports_the_work(run: Run, path: Path) -> None:
         f'**More:** `joelclaw recall "tide_import.py" --raw`, `joelclaw recall "{TASK}" --raw`',
         "</joelclaw-memory>",
     ]
+
+
+def test_the_note_reports_the_work_while_another_process_writes_to_the_store(
+    run: Run, home: Path, tmp_path: Path
+) -> None:
+    transcript = session(tmp_path / f"{SESSION}.jsonl")
+    path = transcript.path
+    hook(run, "UserPromptSubmit", path, prompt=TASK)
+    hook(run, "PreCompact", path, trigger="auto")
+    transcript.compact(SUMMARY)
+    with write_lock(home):
+        note = hook(run, "SessionStart", path, source="compact")
+    assert "**Edited, not run since:** tide_import.py:45-46" in note.splitlines()
 
 
 def test_a_written_memory_that_fits_the_task_is_in_the_note(run: Run, path: Path) -> None:
