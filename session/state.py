@@ -301,7 +301,12 @@ class SessionState:
         bare.task, bare.signpost = "", None
         bare.given_texts = {}
         bare.messages, bare.files, bare.recall_cache, bare.told_names, bare.pending_feedback = [], [], [], [], []
+        bare.injected_scopes = [_scope_mark(scope) for scope in self.injected_scopes]
         return bare
+
+    def has_scope(self, scope: str) -> bool:
+        """Whether memories on a file, a folder or an error were looked up before."""
+        return scope in self.injected_scopes or _scope_mark(scope) in self.injected_scopes
 
     @property
     def checkpoint(self) -> dict[str, Any]:
@@ -355,6 +360,11 @@ class SessionState:
     def _fill(self, value: dict[str, Any]) -> None:
         for key, form in _FIELDS.items():
             setattr(self, _ATTRIBUTES[key], form(value.get(key), key))
+
+
+def _scope_mark(scope: str) -> str:
+    """What stands for a scope in the state of an excluded session."""
+    return scope if scope.startswith("hash-") else f"hash-{fingerprint(scope)[:12]}"
 
 
 def states_folder() -> str:

@@ -84,7 +84,8 @@ def hand_over(session: Session, name: str, kind: str, content: str, *, about: Ma
     took_ms = round((time.monotonic() - session.reaction_began) * 1000, 2)
     about = {**about, "contentChars": len(content), "estimatedTokens": cost(content), "duration_ms": took_ms}
     is_excluded = session.is_excluded(session.state.cwd)
-    shown = {key: value for key, value in about.items() if not (is_excluded and key == "query")}  # the user's words
+    # The user's words, and paths.
+    shown = {key: value for key, value in about.items() if not (is_excluded and key in ("query", "scope"))}
     component = MEMORY_ENFORCER if kind in ("memory-recall", "system-knowledge") else ""
     event = session.event(name, shown, component=component)
     if not is_excluded:

@@ -165,13 +165,13 @@ class Scope:
 
 def at_edit(event: HookEvent, session: Session) -> Reaction:
     """Memories for the first edited file that was not looked up yet in this session, else for a folder around it."""
-    cwd, known = session.folder(event["cwd"]), session.state.injected_scopes
+    cwd, state = session.folder(event["cwd"]), session.state
     scopes: dict[str, Scope] = {}
     for path in filter(None, event["files"][:FILES_KEPT] if cwd else ()):
         if found := scope_of(path, cwd, session.config):
             scopes.setdefault(found.name, found)
     reason, about = ALREADY if scopes else "no-scope", {"scope": next(iter(scopes), None)}
-    for scope in [scope for scope in scopes.values() if scope.name not in known]:
+    for scope in [scope for scope in scopes.values() if not state.has_scope(scope.name)]:
         reason = NO_RESULTS
         for part in (scope, *_folders(scope)):
             reaction = _memories_on(part, session, event["cwd"])
@@ -187,7 +187,7 @@ def at_failure(event: HookEvent, session: Session) -> Reaction:
 
     error, state, project = event["error"], session.state, session.project(event["cwd"])
     scope = f"error {words.fingerprint(error)[:12]}"
-    if scope in state.injected_scopes:
+    if state.has_scope(scope):
         return Reaction(ALREADY)
     lines = session.store.read("fix", lambda db: past_runs.way_out(db, error, project, without=session.id), None)
     if not lines:
@@ -209,7 +209,7 @@ def _folders(scope: Scope) -> list[Scope]:
 def _memories_on(scope: Scope, session: Session, cwd: str) -> Reaction:
     state, store = session.state, session.store
     about = {"scope": scope.name, "query": scope.query, "by": scope.by}
-    if scope.name in state.injected_scopes:
+    if state.has_scope(scope.name):
         return Reaction(ALREADY, about=about)
     is_known = scope.by == "settings" or store.has_memory_naming([scope.query])
     if scope.by == "file" and not is_known:  # a memory may still be written in this session
