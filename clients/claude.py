@@ -55,11 +55,9 @@ class Claude(Client):
     session_variable = "CLAUDE_CODE_SESSION_ID"
 
     def event(self, payload: dict[str, Any], name: str) -> HookEvent:
-        """An event; newer versions say how full the context is at a start, and whether work goes on after a turn."""
+        """An event; newer versions say whether work goes on in the background after a turn."""
         event = super().event(payload, name)
-        if event["kind"] == "start":
-            event["tokens"] = positive_int(payload.get("context_tokens")) or None
-        elif event["kind"] == "turn" and payload.get("background_tasks"):
+        if event["kind"] == "turn" and payload.get("background_tasks"):
             event["source"] = "background"
         return event
 

@@ -168,11 +168,9 @@ def record_hook(db: apsw.Connection, event: Event) -> None:
     if outcome is None:
         return
     about, more = event["metadata"], event.get("hook") or {}
-    if outcome == "late":  # replaces an event that reports an answer, which could not be given any more
-        db.execute("DELETE FROM event WHERE id = ? AND component = 'hook' AND action <> 'hook.timeout'", (event["id"],))
     db.execute(
-        f"INSERT OR {'REPLACE' if outcome == 'late' else 'IGNORE'} INTO hook_call (session_id, at, client, event, kind,"
-        f" ms, outcome, error, percent, tokens, context_window, chars, id) VALUES ({marks(range(13))})",
+        "INSERT OR IGNORE INTO hook_call (session_id, at, client, event, kind, ms, outcome, error, percent, tokens,"
+        f" context_window, chars, id) VALUES ({marks(range(13))})",
         (
             event["sessionId"], event["timestamp"], about.get("agent") or "", about.get("event") or "",
             more.get("kind") or "", event.get("duration_ms"), outcome, event.get("error", ""), more.get("percent"),
