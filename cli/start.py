@@ -136,8 +136,8 @@ def hook(words: Sequence[str]) -> int:
     """`joelclaw hook AGENT [EVENT]`: answer an agent's event. The exit code is always 0.
 
     `words` are those of the call after `hook`, without options: a later version may have installed the hook with an
-    unknown option. Whatever goes wrong, the agent gets a valid answer. The fault becomes an event, unless our own code
-    cannot be imported.
+    unknown option. Whatever goes wrong, the agent gets a valid answer, and the fault becomes an event; if our own code
+    cannot be imported, it gets nothing.
     """
     import time
 

@@ -66,7 +66,7 @@ class Candidate(TypedDict):
 
     rowid: int
     bm25: float
-    """Okapi BM25 of the lexical index, higher is better; 0 if the search by words did not find it."""
+    """BM25 of the lexical index, or what `core.store.search` has instead; 0 if the search by words did not find it."""
     cosine: float | None
     """Cosine of the vectors, -1..1; None if the document or the query has no vector."""
 
@@ -264,7 +264,7 @@ class FoundCall(Call):
 
 
 class Episode(TypedDict):
-    """One archived message: a prompt or an answer. `created_at` is in ms since the epoch."""
+    """One archived message, such as a prompt or an answer. `created_at` is in ms since the epoch."""
 
     rowid: int
     id: str

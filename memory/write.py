@@ -13,7 +13,7 @@ from core.errors import usage
 from core.project import same as same_project
 from core.redaction import redact
 from core.store import documents, sqlite
-from core.store.search import LocalCandidates
+from core.store.search import Candidates
 from core.store.sqlite import BY_HAND
 from memory import gate
 from recall.query import resolve_category
@@ -284,7 +284,7 @@ def near_duplicate(db: apsw.Connection, document: Document) -> Document | None:
     if exact is not None and _may_merge(exact, project, is_equal=True):
         return exact
     filters: Filters = {"collections": [collection]}
-    source = LocalCandidates(db)
+    source = Candidates(db)
     tokens, vector = Tokens(document["text"]), document_vector(document["text"], document["context"])
     # The words search takes four times as long as the vector search, and finds no further near duplicates.
     terms = [] if vector and source.semantic else words.query_terms(document["text"][:20_000])

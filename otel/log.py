@@ -1,7 +1,8 @@
 """Events: built (defaults, redaction, limits of size), appended to the store, or spooled until a command stores them.
 
 A hook appends its events to the spool, a file of JSON lines, since a write to the store may have to wait. A later
-command stores them, or a hook after its answer. The store is imported only by the functions that need it. Hot path.
+command stores them, a hook after its answer, or a gateway's refresh, which reads them. The store is imported only by
+the functions that need it. Hot path.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Query to ranked hits: lexical and semantic search, fusion, budgets, the trust pass."""
+"""Query to ranked hits: candidates by words and meaning, scores, budgets, the trust pass."""

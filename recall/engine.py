@@ -1,8 +1,9 @@
 """Recall: from a query to hits. Hot path.
 
 1. names: places in files and tool calls that contain the names in the query (only with `query.by_name`)
-2. documents: candidates by words and meaning, ranked (`recall.ranking`), without those that the trust pass drops
-3. matches: documents that only restate the question are halved, repetitions within a session counted as `more`
+2. documents: candidates by words and meaning, ranked (`recall.ranking`)
+3. matches: what the trust pass lets through; what only restates the question keeps half of its score, and repetitions
+   within a session are counted as `more`
 4. merge: places first, then calls and documents by score; those of an exchange (a prompt and everything up to the
    next) become one hit, cut to a common length if only the texts will be printed
 """
@@ -12,7 +13,7 @@ from __future__ import annotations
 from core import TYPE_CHECKING, clock, words
 from core.errors import Failure
 from core.store import sessions
-from core.store.search import LocalCandidates
+from core.store.search import Candidates
 from core.store.sqlite import COLLECTIONS
 from recall.hit import CALL_CHARS, EXTERNAL, DocumentMatch
 from recall.query import Scope, expand, resolve_category
@@ -47,7 +48,7 @@ def recall(
     Raises apsw.Error if the store cannot be read (see `core.store.sqlite.as_failure`).
     """
     # a hook has no time to read texts
-    local = LocalCandidates(db, by_meaning=query.by_meaning, compounds=patience_ms is None)
+    local = Candidates(db, by_meaning=query.by_meaning, compounds=patience_ms is None)
     if config.get_str("store.backend") == "sqlite":
         return _Recall(local, db, query, now, config).result()
     from core.store.cluster import ClusterSource
@@ -66,7 +67,7 @@ def recall(
 class _Recall:
     """One recall and what its stages found."""
 
-    def __init__(self, source: LocalCandidates, db: apsw.Connection, query: Query, now: int, config: Config) -> None:
+    def __init__(self, source: Candidates, db: apsw.Connection, query: Query, now: int, config: Config) -> None:
         self.source = source
         self.db = db
         self.query = query
@@ -77,7 +78,7 @@ class _Recall:
         self.period = self._period_asked_for()
         if self.period:
             self.text = ""
-            self.source = LocalCandidates(db, by_meaning=False)
+            self.source = Candidates(db, by_meaning=False)
         self.budget = query.profile()
         self.is_lean = self.budget["applied"] == "lean"
         self.expanded, self.rewrite = expand(self.text, enabled=self.budget["rewriteEnabled"])
@@ -90,7 +91,7 @@ class _Recall:
             "apart": query.isolated, "tags": query.tags, "between": self.period or query.between,
         }  # fmt: skip
         self.ranking = Ranking(self.text, self.scope, now, config.get_float("recall.episode_decay"))
-        self.names: QueryNames | None = None
+        self.names: QueryNames | None = None  # unless the query is `by_name`
         self.places: Hit | None = None
         self.calls: list[CallMatch] = []
         self.ranked_count = 0
@@ -99,7 +100,7 @@ class _Recall:
         self.prompts: dict[str, list[tuple[int, int]]] = {}  # of the sessions in the hits
 
     def result(self) -> dict[str, Any]:
-        """The result of the contract, with the keys `semantic`, `preferredProject` and `fallback` added."""
+        """The result of the contract, with the keys `semantic` and `preferredProject` added."""
         query, source = self.query, self.source
         if query.by_name:
             self._find_names()
@@ -197,7 +198,7 @@ class _Recall:
         period = period_named(words_of_time(self.text), self.now, exactly=True)
         if period is None or self.calls or self.query.between:
             return []
-        self.source, self.passages_per_hit = LocalCandidates(self.db, by_meaning=False), 1
+        self.source, self.passages_per_hit = Candidates(self.db, by_meaning=False), 1
         return self._matches(self.ranking.newest(self.source, {**self.filters, "between": (period[0], period[1] - 1)}))
 
     def _search(

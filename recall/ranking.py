@@ -20,7 +20,8 @@ The example is the last message of a turn of work, 30 days old, in a store of 3,
 the BM25 8 and the cosine .55, its segment has the BM25 6, and one of the query's four words is in no document.
 
 What has a raw score below MIN_RAW is dropped. Then `raise_conclusions` may put the message that ends a turn before its
-prompt and its steps, and `recall.engine` drops what `reasons_to_drop` names and halves what `restates_question`.
+prompt and its steps, or a reply before its question, and `recall.engine` drops what `reasons_to_drop` names and halves
+what `restates_question`.
 
 An episode is a message of a transcript. In a session with tool calls it is part of work, in any other session part of
 a conversation. Numbers without another reason were tuned on the first 84 questions of docs/figures.md, which also says
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from core.records import Filters, Traits
-    from core.store.search import LocalCandidates
+    from core.store.search import Candidates
     from recall.query import Query, Scope
 
 
@@ -72,7 +73,7 @@ class Ranking:
 
     def rank(
         self,
-        source: LocalCandidates,
+        source: Candidates,
         terms: Sequence[str],
         vector: bytes,
         filters: Filters,
@@ -118,7 +119,7 @@ class Ranking:
             ranked.append(Ranked(min(1.0, text * factors) * coverage, raw, boost, traits))
         return raise_conclusions(ranked)
 
-    def newest(self, source: LocalCandidates, filters: Filters) -> list[Ranked]:
+    def newest(self, source: Candidates, filters: Filters) -> list[Ranked]:
         """The newest documents, for a query that only names a time: prompts and answers before the agent's steps."""
         rows = source.newest(filters, 500)
         traits_of = {traits["rowid"]: traits for traits in source.traits(rows)}
@@ -161,7 +162,7 @@ def _meaning(cosine: float | None, traits: Traits, smallness: float) -> float:
     return similarity * (0.2 + 0.15 * smallness if is_work(traits) else 0.35)
 
 
-def _segments(source: LocalCandidates, rows: list[int], terms: Sequence[str]) -> tuple[dict[int, float], float]:
+def _segments(source: Candidates, rows: list[int], terms: Sequence[str]) -> tuple[dict[int, float], float]:
     """The score of the 4,000 characters around each episode, by its row; and how much these scores can be trusted.
 
     The words of a question are spread over several messages. A cluster has no segments.

@@ -8,6 +8,7 @@ The deadline (`hook.deadline_ms`) is a second thread, `_watch`. Only the thread 
 printing:
 
     main thread in time     the answer is printed; the state says which texts it has
+    a step fails            the answer is printed without what needs that step; the event is `hook.degraded`
     main thread, a fault    the empty answer is printed, unless printing failed; what the event changed may be lost
     `_watch`                `_give_up` prints the empty answer and ends the process; the state stays as last saved
 
@@ -122,7 +123,7 @@ class Hook:
         kind = event["kind"]
         if kind == "ignored" or not event["session"].strip():
             return None
-        until = self._began + self._seconds() - 0.3  # what follows the wait for the lock needs some time, too
+        until = self._began + self._deadline_seconds() - 0.3  # what follows the wait for the lock needs some time, too
         session = Session(
             stored_id(event["session"]), self._config, role=os.environ.get("JOELCLAW_ROLE", ""), agent=self._agent,
             wait_s=max(until - time.monotonic(), 0), creates_state=kind in STATE_KINDS,
@@ -148,7 +149,7 @@ class Hook:
         if event["items"] or os.path.isfile(path) or os.path.isfile(path.rpartition("#")[0]):
             from session import transcript
 
-            until, is_short = self._began + 0.6 * self._seconds(), _client_waits(event, session)
+            until, is_short = self._began + 0.6 * self._deadline_seconds(), _client_waits(event, session)
             session.entries, self._archived_bytes = transcript.archive(event, session, until, is_short=is_short)
         if client.compaction_sign == "line" and any(entry.kind == "compaction" for entry in session.entries):
             record({**event, "kind": "after_compaction"}, session)
@@ -165,17 +166,17 @@ class Hook:
         except Failure as failure:
             log.spool([self._own_event("hook.config_invalid", "warn", {}, error=failure.message)])
 
-    def _seconds(self) -> float:
+    def _deadline_seconds(self) -> float:
         return self._config.get_float("hook.deadline_ms") / 1000
 
     def _watch(self) -> None:
         """At the deadline, give up unless the answer is claimed; a moment later, end the process in any case."""
-        while (left := self._began + self._seconds() - time.monotonic()) > 0:
+        while (left := self._began + self._deadline_seconds() - time.monotonic()) > 0:
             time.sleep(min(left, 0.05))  # the settings, which are loaded meanwhile, may set another deadline
         if self._right_to_print.acquire(blocking=False):
             start_new_thread(self._give_up, ())  # it may hang, too
         # On a slow machine the deadline is set later; then printing and storing take longer, too. A store may be busy.
-        time.sleep(max(0.3, 0.15 * self._seconds()) + log.BUSY_MS / 1000)
+        time.sleep(max(0.3, 0.15 * self._deadline_seconds()) + log.BUSY_MS / 1000)
         os._exit(0)
 
     def _give_up(self) -> None:
@@ -183,7 +184,7 @@ class Hook:
         try:
             if text := self.empty():
                 os.write(1, text.encode() + b"\n")
-            error = f"no answer within {self._seconds():g} s"
+            error = f"no answer within {self._deadline_seconds():g} s"
             log.spool([self._own_event("hook.timeout", "error", {}, error=error)])
         finally:
             os._exit(0)
@@ -267,7 +268,7 @@ def _record_missed_compaction(event: HookEvent, session: Session) -> list[Text]:
 
 
 def _client_waits(event: HookEvent, session: Session) -> bool:
-    """Whether the client waits for this hook, because it may give it a text at such an event."""
+    """Whether the client waits for an answer to this hook, so that it must be short."""
     if event["kind"] == "before_compaction":
         return clients.by_name(session.agent).takes_summary or session.config.get_bool("compaction.notify_on_start")
     return event["kind"] not in ("turn", "end")

@@ -247,6 +247,7 @@ class SessionState:
     half_refreshed: bool
     note_owed: bool
     signpost: GivenNote | None
+    """The last recovery note."""
     idle_timer: IdleTimer | None
     turn_began_at: int | None
     archived_to: int

@@ -17,7 +17,7 @@ from core import TYPE_CHECKING, json_text, words
 from core.errors import Failure
 from core.store import documents as stored_documents
 from core.store import sqlite
-from core.store.search import LocalCandidates, RowFilter, cosines
+from core.store.search import Candidates, RowFilter, cosines
 from core.store.sqlite import COLLECTIONS, apsw, quoted, small_idf
 
 if TYPE_CHECKING:
@@ -161,7 +161,7 @@ class SearchClient:
         raise unreachable(self.nodes, reason)
 
 
-class ClusterSource(LocalCandidates):
+class ClusterSource(Candidates):
     """Candidates from the cluster, copied to a store in memory.
 
     `local` is the local file: it has the changes that were not pushed yet.

@@ -17,7 +17,8 @@ Hidden: the rows are deleted, and the table `forgotten` keeps them as JSON, so n
 Only this module and a purge (`core.store.deletion`) read it; `bring_back` restores the rows. What a purge has emptied
 stays empty.
 
-A new kind with texts gets a row of `KINDS`: copy `summaries` if a purge empties it, `names` if it deletes it.
+A new kind with texts gets a row of `KINDS`: copy `summaries` if a purge empties it, `injectedTexts` if it deletes it.
+tests/core/store/test_kept_sessions.py fails until the row is complete; `session.purge` counts what the user is shown.
 `forgotten_with` needs a column `session_id`, which places and edits lack: `calls.drop_places` deletes them with their
 files, and `bring_back` gives them new files.
 

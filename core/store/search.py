@@ -22,7 +22,7 @@ FEW_ROWS = 4_096  # rows that are always gathered for a filter: it takes a milli
 LARGE_SHARE = 1 / 3  # a filter that admits more is checked against the best matches instead
 
 
-class LocalCandidates:
+class Candidates:
     """Candidates from the SQLite file, with raw scores; `recall` ranks them.
 
     Args:
@@ -44,7 +44,8 @@ class LocalCandidates:
     ) -> list[Candidate]:
         """The best `lexical` documents by words and the best `semantic` by meaning, each with both scores.
 
-        A document that only the search by meaning finds has the BM25 score 0.
+        A document that only the search by meaning finds has the BM25 score 0. In a small store, the score is a sum of
+        idfs, without term frequency. A word inside a longer word counts as one idf.
         """
         rows = RowFilter(self._db, filters, self.size())
         scores: dict[int, float] = {}

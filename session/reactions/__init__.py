@@ -2,8 +2,9 @@
 
 A reaction is a function `react(event, session) -> Reaction` that runs under the session's lock. It may recall, change
 `session.state`, queue events and writes, and return texts for the agent. A write that may happen twice is made at once.
-If a reaction fails, its changes of the state are dropped, so that a text stays due; what it queued is kept. To add a
-reaction, write it, and add it to `_FUNCTIONS` and to `due`, and a new kind of text to `injection._EVENTS`.
+If it raises, its changes of the state are dropped, so that a text stays due; what it queued is kept. A step of it that
+`session.store` runs does not raise: the reaction goes on without what the step returns. docs/design.md says how to add
+a reaction.
 """
 
 from __future__ import annotations
@@ -82,6 +83,7 @@ def due(event: HookEvent, session: Session) -> list[str]:
         "project": kind in ("prompt", "tool") and event["files"],
         "refresh": (kind == "prompt" and event["messages"]) or (kind in ("prompt", "tool") and is_half_full),
         "failure": kind == "failure" and event["error"],
+        # `entered`: there may be only an event to leave
         "task": plan.must_recall or plan.must_write or plan.entered or kind == "before_compaction",
         "daily_log": kind == "before_compaction",
         "compaction": kind in ("before_compaction", "before_branch"),

@@ -34,19 +34,21 @@ if TYPE_CHECKING:
     Verdict = tuple[str, Literal["echo", "fizzle"], int]
     """A memory's id, the outcome, and how many of its words the agent said."""
 
-MEMORY_ENFORCER = "memory-enforcer"  # the component of events about starts
 TEXT_CHARS = 200  # of a memory that is given
 FEWEST_TERMS = 3  # a memory with fewer distinctive words is not judged
 
 
-_EVENTS = {
-    "memory-recall": "memory.recall.injected",
-    "system-knowledge": "system_knowledge.injected",
-    "context-refresh": "context.refresh.injected",
-    "project-context": "project.context.injected",
-    "known-fix": "error.fix.injected",
+EVENTS = {
+    "memory-recall": ("memory.recall.injected", "memory-enforcer"),  # the reaction startup, `inject memory`
+    "system-knowledge": ("system_knowledge.injected", "memory-enforcer"),  # the same
+    "context-refresh": ("context.refresh.injected", ""),
+    "project-context": ("project.context.injected", ""),
+    "known-fix": ("error.fix.injected", ""),  # the reaction failure
 }
-"""The event of each kind of text; any other is a recovery note."""
+"""The event of each kind of text, and its component ("" for the session's); any other kind is a recovery note.
+
+The names are those of the public joelclaw CLI.
+"""
 
 
 def judge_memories(event: HookEvent, session: Session) -> Reaction:
@@ -72,7 +74,7 @@ def give(
     if memories:
         state.injected_memories = [*state.injected_memories, *identifiers]
         await_use(state, memories, query)
-    name = _EVENTS.get(kind) or state.compaction_event("compaction.inject")
+    name = EVENTS[kind][0] if kind in EVENTS else state.compaction_event("compaction.inject")
     return hand_over(session, name, kind, content, about={**about, "memoryIds": identifiers})
 
 
@@ -86,8 +88,7 @@ def hand_over(session: Session, name: str, kind: str, content: str, *, about: Ma
     is_excluded = session.is_excluded(session.state.cwd)
     # The user's words, and paths.
     shown = {key: value for key, value in about.items() if not (is_excluded and key in ("query", "scope"))}
-    component = MEMORY_ENFORCER if kind in ("memory-recall", "system-knowledge") else ""
-    event = session.event(name, shown, component=component)
+    event = session.event(name, shown, component=EVENTS.get(kind, ("", ""))[1])
     if not is_excluded:
         event["injected"] = {"kind": kind, "text": redact(content)[0]}
     event["recalled"] = about["memoryIds"]

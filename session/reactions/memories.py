@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from core.store.branches import History
     from session.session import Session
 
-STALE_MS = 30 * DAY_MS
+OPEN_WORK_MS = 30 * DAY_MS
 """Work that was left longer ago than this is not open any more."""
 # Folders that only hold other folders, or that every project has: their names identify no part of the code.
 _COMMON_FOLDERS = frozenset(
@@ -41,7 +41,7 @@ _COMMON_FOLDERS = frozenset(
 
 def at_start(event: HookEvent, session: Session, *, query: str = "", project: str = "") -> Reaction:
     """The text for a session that starts; `query` and `project` replace those of the settings and of the folder."""
-    from session.reactions.injection import MEMORY_ENFORCER, fit, give, of_project, select
+    from session.reactions.injection import EVENTS, fit, give, of_project, select
 
     state, asked = session.state, query
     of_gateway = "gateway daemon telegram redis session routing compaction"
@@ -79,7 +79,8 @@ def at_start(event: HookEvent, session: Session, *, query: str = "", project: st
     if content:
         reaction = give(session, "memory-recall", content, shown, about=about, query=query)
     else:
-        session.queue_event(session.event("memory.recall.injected", about, component=MEMORY_ENFORCER))
+        name, component = EVENTS["memory-recall"]
+        session.queue_event(session.event(name, about, component=component))
     known: dict[str, str] = {}
     for hit in files:
         if hit["score"] >= session.config.get_float("inject.min_score"):
@@ -104,7 +105,7 @@ def lines_left(db: apsw.Connection, sessions: Sequence[ArchivedSession], folder:
     lines: list[str] = []
     worked = [session for session in sessions if session["calls"]]  # the latest may only have talked
     for session in {session["id"]: session for session in (*sessions[:1], *worked[:1])}.values():
-        if now - session["updated_at"] >= STALE_MS:
+        if now - session["updated_at"] >= OPEN_WORK_MS:
             continue
         from core.store.branches import History
 

@@ -61,7 +61,12 @@ class Note:
 
 
 def react(event: HookEvent, session: Session) -> Reaction:
-    """The note, unless nothing is known of the session or the last note is still in the context."""
+    """The note, unless nothing is known of the session or the last note was given within a minute.
+
+    after a compaction, or at the next event that is answered       a new note; `record` notes that it is owed
+    a start with the source `compact` (Qwen Code goes on elsewhere)  the last note once more
+    the source `owed`, within a minute (pi's other process)          the last note once more
+    """
     state = session.state
     if (event["kind"] == "start" and not state.note_owed) or asks_for_last_note(event, session):
         return _last_note(session)
@@ -161,7 +166,7 @@ def talk_note(
 def work_note(db: apsw.Connection, session: Session, *, kept: str, more_queries: Sequence[str]) -> Note | None:
     """The note of a session within `inject.max_tokens` estimated tokens; None if the session did too little.
 
-    If the client's summary has all that we know, only queries are left: what was said and done is still archived.
+    A task that the client's summary repeats is left out, and names in the summary come first among the places.
 
     Args:
         kept: what the client left in the context besides its summary.
@@ -232,7 +237,7 @@ def file_queries(files: Iterable[str], shown_as: Mapping[str, str]) -> list[str]
 def _work_lines(
     history: History, session: ArchivedSession, calls: Sequence[Call], summary: str, names: Mapping[str, str], room: int
 ) -> list[str]:
-    """How far the work is, and what it is, unless the summary repeats it; the first lines that fit into the room."""
+    """How far the work is, and its task, unless the summary repeats that; the first lines that fit into the room."""
     request, edits = open_request(history, session, calls, summary), history.edits()
     failure = command_runs.failing(calls, edits)
     git_state = branch_and_commit(session.get("worktree") or session["folder"])

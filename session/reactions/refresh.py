@@ -45,11 +45,10 @@ def react(event: HookEvent, session: Session) -> Reaction:
         trigger = trigger_of(message, session) or ("named" if names or is_topic else "")
     if not trigger:
         return Reaction("not-due", about={"trigger": ""})
-    is_timed = trigger != "named"
-    queries = []
-    if is_topic or (names and store.has_memory_naming(names)):
-        queries.append(_topic_query([], message) or " ".join(names))
-    if is_timed and (not queries or trigger == "asked"):  # "give me a status report" is about them
+    is_general = trigger != "named"  # about the session's topic
+    of_prompt = is_topic or (bool(names) and store.has_memory_naming(names))
+    queries = [_topic_query([], message) or " ".join(names)] if of_prompt else []
+    if is_general and (not queries or trigger == "asked"):  # "give me a status report" is about the earlier messages
         queries.append(_topic_query(state.messages, message))
     query, hits = _first_found(session, event["cwd"], queries)
     about = {"trigger": trigger, "query": query}
@@ -61,11 +60,11 @@ def react(event: HookEvent, session: Session) -> Reaction:
     from session.reactions.injection import fit, give, select, written_to_be_kept
 
     kept = written_to_be_kept(hits, state)
-    changed = _changed(session, kept) if is_timed else set()
+    changed = _changed(session, kept) if is_general else set()
     fresh = [hit for hit in kept if hit["id"] not in state.injected_memories]
     notes = _vault_notes(message, state) if is_topic else {}
     above = ["**In the vault:**", *notes.values()] if notes else []
-    is_block = state.is_gateway and is_timed
+    is_block = state.is_gateway and is_general
     if is_block:
         title, most = "**In memory:**", 3
         news, given = _gateway_block(session, kept, changed | {hit["id"] for hit in fresh})
@@ -78,7 +77,7 @@ def react(event: HookEvent, session: Session) -> Reaction:
         "context-refresh", ["## Context Refresh", *above], title, select(given, state)[:most], mark="- [{category}] ",
         max_tokens=400 + cost("\n".join(notes.values())),
     )  # fmt: skip
-    if is_timed:  # a prompt that names something does not put the next refresh off
+    if is_general:  # a prompt that names something does not put the next refresh off
         state.last_refresh_at = session.now
         state.half_refreshed = state.half_refreshed or trigger == "half-full"
     if not content:

@@ -1,4 +1,4 @@
-"""A new client needs only a module and its name; everything else asks its row."""
+"""A new client needs only a module and its name."""
 
 import ast
 import json

@@ -1,4 +1,4 @@
-"""Imports run downwards only and without cycles; folders and modules have a readable size (docs/design.md)."""
+"""Imports run downwards only and without cycles; folders and modules have a readable size (AGENTS.md)."""
 
 import ast
 import functools

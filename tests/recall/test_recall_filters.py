@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.store import documents, search, sessions, sqlite
-from core.store.search import LocalCandidates
+from core.store.search import Candidates
 from core.store.sqlite import COLLECTIONS
 
 WORDS = ("queue", "drains", "retry", "harbour", "tide", "gauge")
@@ -119,7 +119,7 @@ def test_a_filter_returns_the_admitted_part_of_an_unfiltered_search(
     ):
         admitted = {f"d{number}" for number, document in enumerate(memories) if is_meant(document, wanted_filters)}
         ids = {row: str(name) for row, name in db.execute("SELECT rowid, id FROM document")}
-        source = LocalCandidates(db)
+        source = Candidates(db)
         everything = source.candidates(["queue", "tide"], b"", ALL, 99, 99)
         expected = sorted((row["bm25"] for row in everything if ids[row["rowid"]] in admitted), reverse=True)
         got = source.candidates(["queue", "tide"], b"", narrow, limit if small == 0 else 99, 99)
@@ -145,7 +145,7 @@ def test_a_project_with_nearly_all_documents_is_not_prefiltered() -> None:
         }  # fmt: skip
 
     with memory([document_of("p")] * 20 + [document_of("q")]) as db, patch.object(search, "FEW_ROWS", 10):
-        source = LocalCandidates(db)
+        source = Candidates(db)
         of_p: Any = {**ALL, "projects": ("p", ""), "others": ("q",)}
         with patch.object(sqlite, "SMALL_INDEX", 0):
             assert len(source.candidates(["queue"], vector(1), of_p, 5, 5)) >= 5

@@ -102,7 +102,7 @@ def test_the_last_task_may_come_from_a_session_that_only_talked(run: Run, tmp_pa
 
 def test_work_older_than_a_month_is_not_open(run: Run, tmp_path: Path) -> None:
     run("memory", "archive", str(worked(tmp_path, "before")))
-    assert start(run, at=BEGAN_MS + memories.STALE_MS + 2 * HOUR) == ""
+    assert start(run, at=BEGAN_MS + memories.OPEN_WORK_MS + 2 * HOUR) == ""
 
 
 def test_work_in_another_working_tree_is_not_open(run: Run, tmp_path: Path) -> None:
