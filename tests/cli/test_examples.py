@@ -1,4 +1,4 @@
-"""The examples in docs/examples/ work as they are."""
+"""The examples in docs/examples/ work as they are, and so does `make demo`."""
 
 import json
 import os
@@ -6,13 +6,15 @@ import re
 import shutil
 import sqlite3
 import subprocess
+import sys
 from contextlib import closing
 from datetime import date
 from pathlib import Path
 
 import pytest
 from claude_transcript import Transcript
-from conftest import JOELCLAW, ROOT, clean_environment, put
+from conftest import JOELCLAW, PATIENCE_S, ROOT, clean_environment, put
+from faults import patient
 
 EXAMPLES = Path(ROOT, "docs/examples")
 MEMORY = "src/importer.py: the importer of the tides retries 3 times, since the upstream drops idle connections"
@@ -162,3 +164,22 @@ def test_the_memories_of_other_tools(shell: Shell) -> None:
 def test_each_is_in_the_list() -> None:
     listed = set(re.findall(r"\]\(([\w.-]+)\)", (EXAMPLES / "README.md").read_text()))
     assert listed | {"joelclaw-backup.service", "README.md"} == {path.name for path in EXAMPLES.iterdir()}
+
+
+def test_the_demo_shows_the_recovery_note_and_the_facts(tmp_path: Path) -> None:
+    home = tmp_path / "untouched"
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "demo" / "replay.py")],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        env=clean_environment(home, COLUMNS="118", TERM="dumb", PATH="/usr/bin:/bin", **patient(home)),
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "## Session Recovery" in done.stdout
+    assert "**Where:**" in done.stdout
+    assert "its model was scripted" in done.stdout
+    back = re.search(r"(\d+) of 20 facts", done.stdout)
+    assert int(back[1]) >= 16  # as README.md says
+    assert "not what a real compaction loses" in " ".join(done.stdout.split())
+    assert not home.exists()

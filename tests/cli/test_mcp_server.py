@@ -4,16 +4,15 @@ import json
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
 from claude_transcript import Transcript
-from conftest import JOELCLAW, NOW, PATIENCE_S, ROOT, Run, clean_environment
+from conftest import JOELCLAW, NOW, PATIENCE_S, ROOT, Run, clean_environment, until
+from test_model_command import runs
 
 from memory import gate
 
@@ -196,19 +195,6 @@ def ask(server: subprocess.Popen[bytes], method: str, params: dict[str, Any]) ->
     return json.loads(server.stdout.readline())["result"]
 
 
-def ends(pid: int) -> bool:
-    """Whether a process ends, or is but waited for by nobody."""
-    until = time.monotonic() + PATIENCE_S
-    while time.monotonic() < until:
-        with suppress(ProcessLookupError, FileNotFoundError):
-            os.kill(pid, 0)
-            if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z":
-                time.sleep(0.05)
-                continue
-        return True
-    return False
-
-
 def test_the_server_ends_when_its_client_is_killed(home: Path, tmp_path: Path) -> None:
     client = subprocess.Popen(
         [sys.executable, "-c", CLIENT, str(home), str(tmp_path)],
@@ -220,7 +206,7 @@ def test_the_server_ends_when_its_client_is_killed(home: Path, tmp_path: Path) -
     os.kill(pid, 0)
     client.kill()
     client.communicate()
-    assert ends(pid)
+    until(lambda: not runs(pid))
 
 
 CLIENT = """

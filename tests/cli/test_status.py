@@ -40,7 +40,7 @@ def test_services_of_the_public_cli_are_reported_as_absent(run: Run, home: Path)
     assert "agent mail" not in without_style(on_terminal(home, "status").out), "a person is not told of them"
 
 
-def test_status_counts_stored_documents(run: Run, home: Path) -> None:
+def test_status_counts_stored_documents(run: Run) -> None:
     run("memory", "write", "the deploy script needs the staging key", env=NOW)
     run("otel", "emit", "build.ok", env=NOW)
     run("otel", "emit", "build.broke", "--level", "error", "--success", "false", env=NOW)

@@ -116,9 +116,7 @@ def test_listing_and_refused_folders(run: Run, home: Path, tmp_path: Path, clien
     assert run("exclude", "--remove", str(client), env=NOW).result["changed"] is True, "one that is gone, too"
 
 
-def test_no_event_contains_what_the_user_said_in_excluded_folders(
-    run: Run, home: Path, tmp_path: Path, client: Path
-) -> None:
+def test_no_event_contains_what_the_user_said_in_excluded_folders(run: Run, tmp_path: Path, client: Path) -> None:
     run("memory", "archive", str(transcript(tmp_path, "before", client)), env=NOW)
     run("memory", "write", "buoylineTable must keep its last row, because the gauge reads it.", "--global", env=NOW)
     run("exclude", str(client), env=NOW)

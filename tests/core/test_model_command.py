@@ -131,7 +131,7 @@ def test_the_process_group_ends_with_our_process(tmp_path: Path, ending: signal.
         process.wait()
 
 
-def test_no_descriptor_and_no_child_remains(tmp_path: Path) -> None:
+def test_no_descriptor_and_no_child_remains() -> None:
     ask("", "echo once")
     before = sorted(os.listdir("/proc/self/fd"))
     for command in ("echo again", "false"):

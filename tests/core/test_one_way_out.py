@@ -296,7 +296,7 @@ def test_json_keeps_every_value(run: Run, places: dict[str, str]) -> None:
             assert run("memory", "show", identifier, env=NOW).result["observation"] == text
 
 
-def test_raw_names_the_source(run: Run, places: dict[str, str], tmp_path: Path) -> None:
+def test_raw_names_the_source(run: Run, places: dict[str, str]) -> None:
     hits = run("recall", "harbourGauge", "--limit", "20", env=NOW).result["hits"]
     assert {"web WebFetch", "tool Bash"} & {hit["origin"] for hit in hits}
     raw = run("recall", "harbourGauge", "--raw", "--limit", "20", env=NOW).out.splitlines()

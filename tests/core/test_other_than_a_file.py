@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from conftest import Attempt, Run, attempt
+from conftest import Attempt, attempt
 
 COMMANDS = (
     "recall tides", "doctor", "status", "off --everywhere", "memory write the-osprey-table-is-kept-for-the-year",
@@ -91,9 +91,7 @@ def test_it_says_what_is_wrong_and_what_to_do(
     ("switches.json", "off --everywhere"),
     ("spool/events.jsonl", "hook claude"),
 ])  # fmt: skip
-def test_what_can_be_made_anew_is_set_aside(
-    run: Run, lived: Path, home: Path, kind: str, name: str, words: str
-) -> None:
+def test_what_can_be_made_anew_is_set_aside(lived: Path, home: Path, kind: str, name: str, words: str) -> None:
     shutil.copytree(lived, home)
     put(kind, home / name)
     assert ended(home, words).code == 0

@@ -1,7 +1,10 @@
 """What a shell command runs: its programs and verbs, without what surrounds them."""
 
 import time
+from pathlib import Path
 
+from claude_transcript import SESSION, Transcript
+from conftest import Run
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -116,3 +119,34 @@ def test_a_long_command_is_read_in_linear_time() -> None:
         shell_command.steps(f'"{text}')
         shell_command.has_reliable_status(text)
         assert time.process_time() - began < LINEAR_S
+
+
+A_SUCCESS_THAT_IS_THE_WORKS_OWN = (
+    "pytest", "make 2>&1", "cd x && pytest -q", "npm test && git commit -m x", "rm -f x; pytest",
+    "sleep 3; npm test;", "set -o pipefail; pytest | tail -3", "set -euo pipefail\npytest | tail -3\necho x",
+    "set -e\nmake\necho done", "cat x | head", "git log | head", "grep x y; ls", "printf 'y\\n' | git add -p",
+    "for f in a b; do pytest $f; done", "if [ -f x ]; then make; fi", "pytest || exit 1",
+    "pytest || { echo bad; exit 1; }", "npm test || npm run test:slow", "(cd x && make)", "{ make; }",
+    "make && echo fine", "bash -c 'cd x && make'", "make > log 2>&1; rc=$?; tail log; exit $rc",
+    "pytest | tail; exit ${PIPESTATUS[0]}", "case $x in a|b) make;; esac",
+    "git commit -m \"$(cat <<'EOF'\na; b | c\nEOF\n)\"", "",
+)  # fmt: skip
+
+
+def test_a_success_is_only_reported_if_the_work_succeeded() -> None:
+    for command in A_SUCCESS_THAT_IS_THE_WORKS_OWN:
+        assert shell_command.reliable_outcome(command, "ok") == "ok"
+
+
+def test_every_report_agrees_on_a_piped_command(run: Run, tmp_path: Path) -> None:
+    transcript = Transcript(tmp_path / f"{SESSION}.jsonl")
+    transcript.user("Make the importer of the tide tables wait twice as long after each failed request")
+    transcript.used("c", "Bash", "checking src/tide_import.py", command="make tide_check 2>&1 | tail -3")
+    transcript.compact("The user works.")
+    run("memory", "archive", str(transcript.path))
+    shown = run("memory", "show", f"call:{SESSION}:1").result
+    assert (shown["outcome"], ", ok" in shown["place"]) == ("", False)
+    (command,) = run("lost", SESSION, "--kind", "commands").result["lost"]["commands"]["entries"]
+    assert (command["command"], command["outcome"]) == ("make tide_check 2>&1 | tail -3", "")
+    extract = run("sessions", "extract", SESSION).out
+    assert "tide_check" in extract and "tail -3 ok" not in extract

@@ -220,7 +220,7 @@ def test_a_purge_deletes_what_was_forgotten(
     assert not found_by(home)["call"]
 
 
-def test_a_killed_forget_or_undo_can_be_repeated(run: Run, home: Path, transcript: Transcript) -> None:
+def test_a_killed_forget_or_undo_can_be_repeated(home: Path, transcript: Transcript) -> None:
     before = rows(home)
     for words in (("--session", SESSION), ("--undo", SESSION)):
         for step in range(1, 40, 3):

@@ -330,7 +330,7 @@ def test_types(run: Run, synced_notes: Path, type_: str, types: set[str]) -> Non
     assert {hit["type"] for hit in hits(run, "checkpoint", "--type", type_)} == types
 
 
-def test_a_search_is_noted_and_counts_as_use(run: Run, home: Path, synced_notes: Path) -> None:
+def test_a_search_is_noted_and_counts_as_use(run: Run, synced_notes: Path) -> None:
     identifier = hits(run, "walrus")[0]["id"]
     assert run("memory", "show", identifier).result["recallCount"] == 1
     events = run("otel", "search", "knowledge.search.completed").result["events"]

@@ -111,7 +111,7 @@ def test_what_the_model_notes_is_remembered(run: Run, home: Path, transcript: Tr
 
 
 def test_a_session_that_is_read_again_is_not_observed_again(
-    run: Run, home: Path, tmp_path: Path, transcript: Transcript, model: Fake
+    run: Run, tmp_path: Path, transcript: Transcript, model: Fake
 ) -> None:
     run("memory", "observe", str(transcript.path), "--command", model.command)
     transcript.user("From now on deploys run on Tuesdays only.")

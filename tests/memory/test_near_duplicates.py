@@ -1,6 +1,5 @@
 """Near duplicates are merged, unless a small difference changes the meaning."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -97,7 +96,7 @@ def merged(run: Run, older: str, newer: str) -> Any:
     ("--session s1 --project p1", "--session s1 --project p2", None),
 ])  # fmt: skip
 def test_memories_of_different_projects_are_not_merged(
-    run: Run, tmp_path: Path, older: str, newer: str, survivor: tuple[str, str] | None
+    run: Run, older: str, newer: str, survivor: tuple[str, str] | None
 ) -> None:
     result = merged(run, older, newer)
     assert (result and (result["session"], result["project"])) == survivor

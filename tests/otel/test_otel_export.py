@@ -6,11 +6,14 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import NOW, NOW_MS, ROOT, Run, begin, clean_environment
+from conftest import NOW, NOW_MS, ROOT, Run, begin, clean_environment, until
 from otlp_receiver import Do, Receiver, attributes, plain
+
+from core import files
 
 SESSION = "0198c5f0-1111-7222-8333-444455556666"
 PATIENCE_S = 60.0
+STOP = json.dumps({"hook_event_name": "Stop", "session_id": "s"})
 
 
 def test_an_event_goes_out_as_a_log_record(run: Run, receiver: Receiver) -> None:
@@ -190,3 +193,46 @@ def test_a_hook_run_is_a_span_that_ends_when_its_event_was_made(run: Run, receiv
     assert values["joelclaw.metadata.injected"] == '["a", "b"]'
     assert values["joelclaw.metadata.deep"] == '{"x": 1}'
     assert "joelclaw.metadata.none" not in values
+
+
+def switched_on(receiver: Receiver, minute: int) -> dict[str, str]:
+    return {**receiver.env, "JOELCLAW_OTEL_EXPORT": "auto", "JOELCLAW_NOW_MS": str(NOW_MS + minute * 60_000)}
+
+
+def switched_on_in_file(receiver: Receiver, home: Path) -> None:
+    """Hooks take the collector only from the user's file."""
+    variables = "".join(f"{name} = {json.dumps(value)}\n" for name, value in receiver.env.items())
+    (home / "config.toml").write_text(f'[otel]\nexport = "auto"\n[environment]\n{variables}')
+
+
+def ended(home: Path) -> None:
+    until(lambda: not files.is_locked(str(home / "cache" / "otel-export.lock")))
+
+
+def sent(receiver: Receiver, home: Path) -> list[str]:
+    """The names of the events that came, once the export has ended."""
+    ended(home)
+    return [record.event_name for _, record in receiver.records()]
+
+
+@pytest.mark.parametrize(
+    ("words", "stdin"),
+    [(("otel", "emit", "build.ok"), None), (("hook", "claude"), STOP), (("memory", "recent"), None)],
+    ids=["a hot command", "a hook", "a command of Typer's"],
+)
+def test_events_go_out(run: Run, receiver: Receiver, home: Path, words: tuple[str, ...], stdin: str | None) -> None:
+    run("otel", "emit", "before", env=NOW)
+    if words[0] == "hook":
+        switched_on_in_file(receiver, home)
+    run(*words, stdin=stdin, env=switched_on(receiver, 1))
+    assert "before" in sent(receiver, home)
+
+
+def test_status_reports_a_failing_export(run: Run, receiver: Receiver, home: Path) -> None:
+    assert run("status").result["otelExport"] is None
+    receiver.stop()
+    run("otel", "emit", "build.ok", env=switched_on(receiver, 0))
+    ended(home)
+    result = run("status", env=switched_on(receiver, 0)).result
+    assert "OTEL_EXPORT_FAILING" in [problem["code"] for problem in result["problems"]]
+    assert result["otelExport"]["destinations"][0]["waiting"] == 1

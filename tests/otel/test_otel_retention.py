@@ -36,7 +36,7 @@ def test_events_older_than_the_setting_are_deleted(run: Run) -> None:
     assert prune(run, "10")["byAge"] == 0
 
 
-def test_numbers_are_never_used_twice(home: Path) -> None:
+def test_numbers_are_never_used_twice() -> None:
     """A follower asks for what has a higher number than the last one it saw."""
     seed([1, 2, 3])
     db = sqlite.open_writing(busy_ms=1000, durable=False)

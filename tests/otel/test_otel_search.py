@@ -133,7 +133,7 @@ def test_routine_events_are_shown_on_request(run: Run, seeded: Path) -> None:
     assert run("otel", "search", "hook", env=NOW).result["found"] == 1
 
 
-def test_events_of_a_client_or_a_project(run: Run, home: Path, tmp_path: Path) -> None:
+def test_events_of_a_client_or_a_project(run: Run, tmp_path: Path) -> None:
     """Also of sessions whose transcript was never archived."""
     for client, folder, session in (("claude", "quay", "0198c5f0-aaaa"), ("gemini", "mole", "0198c5f1-bbbb")):
         (tmp_path / folder / ".git").mkdir(parents=True)

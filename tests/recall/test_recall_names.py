@@ -108,7 +108,7 @@ def test_filters_hold_for_calls(archived: Path) -> None:
     assert attempt(archived, "memory", "export", "--collection", "calls").code == 2
 
 
-def test_the_current_project_comes_first(home: Path, tmp_path: Path, run: Run) -> None:
+def test_the_current_project_comes_first(tmp_path: Path, run: Run) -> None:
     for session, project in ((HARBOUR, "harbour"), (LIGHTHOUSE, "lighthouse")):
         transcript(tmp_path / "transcripts", session, project)
     run("memory", "archive", str(tmp_path / "transcripts"))

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import apsw
 import pytest
-from conftest import PATIENCE_S, ROOT, Attempt, attempt, begin
-from faults import SLOWEST_S, fold_log, read_only, small_disk, snapshot, until_open, write_lock
+from conftest import PATIENCE_S, ROOT, Attempt, attempt, begin, put
+from faults import SLOWEST_S, WITHOUT_COLUMNS, fold_log, read_only, small_disk, snapshot, until_open, write_lock
 
 from core.store import sqlite
 
@@ -369,3 +369,28 @@ def test_a_file_that_may_not_grow(good: Path, largest_file: int) -> None:
     for words in (WRITE, EMIT, RECALL, *SESSIONS):
         go(good, words).assert_done()
     assert len(attempt(good, "memory", "export").out.splitlines()) >= 401
+
+
+def test_an_older_store_is_migrated_when_read(opened_store: apsw.Connection) -> None:
+    opened_store.execute(f"DROP TABLE upkeep; {WITHOUT_COLUMNS} PRAGMA user_version = 9")
+    reading = sqlite.open_reading()
+    assert reading is not None and reading.execute("PRAGMA user_version").get == sqlite.SCHEMA
+    assert reading.execute("SELECT count(*) FROM upkeep").get == 0
+    reading.close()
+
+
+@pytest.mark.parametrize(("error", "code"), [
+    (apsw.NotADBError("x"), "STORE_DAMAGED"), (apsw.CorruptError("x"), "STORE_DAMAGED"),
+    (apsw.FullError("x"), "STORE_FULL"),
+    (apsw.BusyError("x"), "STORE_BUSY"), (apsw.LockedError("x"), "STORE_BUSY"),
+    (apsw.ReadOnlyError("x"), "STORE_READ_ONLY"), (apsw.SQLError("no such table: x"), "STORE_FOREIGN"),
+    (apsw.SQLError("there is no such table"), "STORE_UNREADABLE"), (apsw.IOError("x"), "STORE_IO"),
+    (apsw.CantOpenError("x"), "STORE_UNREADABLE"), (apsw.PermissionsError("x"), "STORE_UNREADABLE"),
+])  # fmt: skip
+def test_database_errors_have_codes(home: Path, monkeypatch: pytest.MonkeyPatch, error: apsw.Error, code: str) -> None:
+    monkeypatch.setenv("JOELCLAW_HOME", str(home))
+    store = put(home / "store.db", b"x")
+    for _ in range(2):
+        failure = sqlite.as_failure(error)
+        assert failure.code == code and failure.fix and str(store) in failure.message
+        store.unlink(missing_ok=True)
