@@ -366,42 +366,24 @@ def exec_command(text: str, **more: Any) -> tuple[str, Any]:
 
 
 @pytest.mark.parametrize(("script", "calls"), [
-    (
-        'await tools.exec_command({cmd:\'it\\\'s \\u00e9\', "workdir": "/w", n: 1})',
-        [exec_command("it's é", workdir="/w", n=1)],
-    ),
+    ('await tools.exec_command({cmd:\'it\\\'s \\u00e9\', "workdir": "/w", n: 1})',
+     [exec_command("it's é", workdir="/w", n=1)]),
     ('// tools.x({})\nawait tools["exec_command"]({"cmd": `ls -l`,});', [exec_command("ls -l")]),
-    (
-        'const cmd = ["set -e", "make"].join(" && ")\nconst r = await tools.exec_command({ cmd })\ntext(r)',
-        [exec_command("set -e && make")],
-    ),
-    (
-        'let c = "a"; c = "b" + (c + "/w"); tools.exec_command({cmd: c, tty: true, yield: later(7)})',
-        [exec_command("ba/w", tty=True)],
-    ),
-    (
-        'const rs = await Promise.all([tools.exec_command({cmd: "a"}), tools.exec_command({cmd: "b"})])',
-        [exec_command("a"), exec_command("b")],
-    ),
-    (
-        'for (const f of ["x", "y"]) { await tools.exec_command({cmd: `cat ${f}`}) }',
-        [exec_command("cat ${f}")],
-    ),
-    (
-        'const dir = "/w", n = 0; tools.exec_command({cmd: `cd ${dir} && head -n ${n}`, workdir: dir})',
-        [exec_command("cd /w && head -n 0", workdir="/w")],
-    ),
-    ('tools.exec_command({cmd: "head -n " + 5}); tools.exec_command({cmd: f(), workdir: "/w"})', [
-        exec_command("head -n 5"), ("exec_command", '{cmd: f(), workdir: "/w"}'),
-    ]),
-    (
-        'tools.update_plan({plan: [{step: "mend", status: "pending"}]})',
-        [("update_plan", {"plan": [{"step": "mend", "status": "pending"}]})],
-    ),
-    (
-        "const p = `*** Begin Patch\n+const a = \\`b\\`\n*** End Patch`\ntext(await tools.apply_patch(p))",
-        [("apply_patch", "*** Begin Patch\n+const a = `b`\n*** End Patch")],
-    ),
+    ('const cmd = ["set -e", "make"].join(" && ")\nconst r = await tools.exec_command({ cmd })\ntext(r)',
+     [exec_command("set -e && make")]),
+    ('let c = "a"; c = "b" + (c + "/w"); tools.exec_command({cmd: c, tty: true, yield: later(7)})',
+     [exec_command("ba/w", tty=True)]),
+    ('const rs = await Promise.all([tools.exec_command({cmd: "a"}), tools.exec_command({cmd: "b"})])',
+     [exec_command("a"), exec_command("b")]),
+    ('for (const f of ["x", "y"]) { await tools.exec_command({cmd: `cat ${f}`}) }', [exec_command("cat ${f}")]),
+    ('const dir = "/w", n = 0; tools.exec_command({cmd: `cd ${dir} && head -n ${n}`, workdir: dir})',
+     [exec_command("cd /w && head -n 0", workdir="/w")]),
+    ('tools.exec_command({cmd: "head -n " + 5}); tools.exec_command({cmd: f(), workdir: "/w"})',
+     [exec_command("head -n 5"), ("exec_command", '{cmd: f(), workdir: "/w"}')]),
+    ('tools.update_plan({plan: [{step: "mend", status: "pending"}]})',
+     [("update_plan", {"plan": [{"step": "mend", "status": "pending"}]})]),
+    ("const p = `*** Begin Patch\n+const a = \\`b\\`\n*** End Patch`\ntext(await tools.apply_patch(p))",
+     [("apply_patch", "*** Begin Patch\n+const a = `b`\n*** End Patch")]),
     ("await tools.apply_patch(patch())", [("apply_patch", "patch()")]),
     ('text(ALL_TOOLS.length); const s = "tools.exec_command({cmd: 1})"', []),
 ])  # fmt: skip

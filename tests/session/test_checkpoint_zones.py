@@ -98,21 +98,11 @@ def test_percent_from_tokens_and_unknown_usage(run: Run) -> None:
     assert save(run, "--tokens", "280000", "--window", "200000")["zone"] == "hot"
 
 
-def test_task_query_and_files_keep_their_limits(run: Run) -> None:
-    long = ["first " * 60, "second " * 60, "third " * 60, "fourth " * 60]
-    words = [word for text in long for word in ("--message", text)]
-    for number in range(14):
-        words += ["--file", f"f{number}.py"]
+def test_a_long_older_message_does_not_hide_the_new_one_in_the_query(run: Run) -> None:
+    words = [word for text in ("first", "second", "third", "fourth") for word in ("--message", f"{text} " * 60)]
     result = save(run, "--percent", "10", *words)
-    assert len(result["currentTask"]) <= 500
     assert "first" not in result["currentTask"]
-    assert result["filesModified"] == [f"f{number}.py" for number in range(4, 14)]
-    assert len(result["recallQuery"]) <= 120
-    assert "third" in result["recallQuery"]
-    assert "fourth" in result["recallQuery"], "a long older message must not hide the new one"
-    again = save(run, "--percent", "10", "--file", "f5.py")
-    assert again["filesModified"][-1] == "f5.py"
-    assert again["filesModified"].count("f5.py") == 1
+    assert len(result["recallQuery"]) <= 120 and "third" in result["recallQuery"] and "fourth" in result["recallQuery"]
 
 
 def test_an_injection_that_comes_back_as_a_message_is_not_the_task(run: Run) -> None:

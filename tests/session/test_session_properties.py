@@ -163,6 +163,8 @@ def test_any_json_is_a_state_or_damaged(value: Any) -> None:
         state = SessionState.from_json(value)
     except Damaged:
         return
+    written = state.to_json()
+    assert SessionState.from_json(written).to_json() == written
     call = call_of(state, 1, 70)
     record.record(record.own_event("turn", messages=["a message of some length"], files=["x"]), call)
     assert size(state) > 0

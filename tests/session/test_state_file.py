@@ -8,12 +8,9 @@ import faults
 import pytest
 from conftest import NOW, NOW_MS, PATIENCE_S, Run, begin
 from conftest import at_ms as at
-from hypothesis import given
-from hypothesis import strategies as st
 
 from core import files
 from session import state as states
-from session.state import Damaged, SessionState
 
 
 def state_file(home: Path, session: str = "s1") -> Path:
@@ -60,22 +57,6 @@ def test_a_damaged_state_file_is_set_aside_with_its_bytes(run: Run, home: Path, 
     assert (event["level"], event["metadata"]) == ("warn", {"file": aside.name})
     assert [entry["sessionId"] for entry in run("checkpoint", "show").result["sessions"]] == ["s1"]
     assert "setAside" not in save(run, "--percent", "11")
-
-
-@pytest.mark.parametrize("unit", ["x", "\U0001f600", "\\", '"', "\x01y", "字", "a/"], ids=repr)
-def test_the_file_stays_below_64_kb_for_any_input(run: Run, home: Path, unit: str) -> None:
-    fields = {
-        "session": unit * 150,
-        "percent": 45,
-        "role": unit * 500,
-        "messages": [f"{number}{unit * 3000}" for number in range(20)],
-        "files": [f"{number}{unit * 900}" for number in range(300)],
-    }
-    for _ in range(2):
-        run("checkpoint", "save", "--stdin", stdin=json.dumps(fields), env=NOW)
-    (path,) = (home / "sessions").glob("*.json")
-    assert 1000 < path.stat().st_size < 65_536
-    assert run("checkpoint", "show").result["sessions"][0].get("problem") is None
 
 
 def test_list_is_newest_first(run: Run) -> None:
@@ -225,20 +206,6 @@ def test_a_command(run: Run, writes: list[str], words: tuple[str, ...]) -> None:
     writes.clear()
     run(*words, "--session", "s1", env=at(DUE))
     assert writes == ["s1", "s1"]
-
-
-KEYS = list(SessionState("s").to_json())
-
-
-@given(st.dictionaries(st.sampled_from([*KEYS, "later"]), st.none() | st.text() | st.integers()))
-def test_a_state_survives_a_round_trip(value: dict[str, Any]) -> None:
-    try:
-        state = SessionState.from_json({**value, "version": 1, "sessionId": "s"})
-    except Damaged:
-        return
-    written = state.to_json()
-    assert list(written) == KEYS
-    assert SessionState.from_json(written).to_json() == written
 
 
 DAY_MS = 86_400_000

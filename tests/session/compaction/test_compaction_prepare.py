@@ -156,12 +156,6 @@ def test_an_extension_counts_and_begins_a_turn(run: Run, session: PiSession) -> 
     assert result["messagesToSummarize"] == session.ids[:2]
 
 
-def test_an_image_counts_1200_tokens(run: Run, tmp_path: Path) -> None:
-    session = PiSession(tmp_path / "i.jsonl")
-    session.add("message", message={"role": "user", "content": [{"type": "image", "data": "aGk=", "mimeType": "x"}]})
-    assert prepared(run, session, 1)["tokensBefore"] == 1200
-
-
 def test_instructions_count_once_if_no_usage_does(run: Run, session: PiSession) -> None:
     before = prepared(run, session, 9000)["tokensBefore"]
     tool = {"name": "read", "description": "y" * 364}
@@ -174,10 +168,19 @@ def test_instructions_count_once_if_no_usage_does(run: Run, session: PiSession) 
     assert result["messagesToSummarize"] + result["turnPrefixMessages"] == session.ids[:2]
 
 
-@pytest.mark.parametrize("usage", [{"totalTokens": 900}, {"output": 900}])
-def test_a_usage_that_names_no_input_counts(run: Run, session: PiSession, usage: dict[str, int]) -> None:
-    session.add("message", message={"role": "assistant", "content": [], "stopReason": "stop", "usage": usage})
-    assert prepared(run, session, 1)["tokensBefore"] == 900
+ANSWER = {"role": "assistant", "content": [], "stopReason": "stop"}
+
+
+@pytest.mark.parametrize(("message", "tokens"), [
+    ({"role": "user", "content": [{"type": "image", "data": "aGk=", "mimeType": "x"}]}, 101 + 1200),
+    ({**ANSWER, "usage": {"totalTokens": 900}}, 900),
+    ({**ANSWER, "usage": {"output": 900}}, 900),
+], ids=["an image", "only a total", "only an output"])  # fmt: skip
+def test_images_and_usages_without_input_count(
+    run: Run, session: PiSession, message: dict[str, Any], tokens: int
+) -> None:
+    session.add("message", message=message)
+    assert prepared(run, session, 1)["tokensBefore"] == tokens
 
 
 def test_an_omitted_message_is_not_summarised(run: Run, session: PiSession) -> None:

@@ -344,24 +344,18 @@ def test_a_split_turn_has_two_summaries(run: Run, tmp_path: Path, model: Any) ->
 @pytest.mark.parametrize(("code", "reason"), [
     ("", "MODEL_FAILED"), ("print('I cannot help with that.')", "MODEL_SHAPELESS"),
     ("sys.exit('no credit left')", "MODEL_FAILED"), ("time.sleep(3600)", "MODEL_TIMEOUT"),
+    ("", "MODEL_NOT_FOUND"),
 ])  # fmt: skip
 def test_a_model_that_fails_is_replaced_by_quotes(run: Run, tmp_path: Path, model: Any, code: str, reason: str) -> None:
     words = ("compaction", "summarize", session(tmp_path, *TALK), "--keep-recent", "10")
     env = {"JOELCLAW_MODEL_TIMEOUT_SECONDS": "1"} if reason == "MODEL_TIMEOUT" else {}
-    failed = run(*words, "--command", model(code), env=env).result
+    command = model(code) if reason != "MODEL_NOT_FOUND" else "no-such-program-4711 -p"
+    failed = run(*words, "--command", command, env=env).result
     assert failed["source"] == "extractive"
-    assert (
-        failed["fallback"]["from"] == "model" and failed["fallback"]["code"] == reason and failed["fallback"]["reason"]
-    )
+    fallback = failed["fallback"]
+    assert (fallback["from"], fallback["code"]) == ("model", reason) and fallback["reason"]
+    assert "no credit left" in fallback["reason"] or "no credit left" not in code
     assert failed["summary"] == run(*words).result["summary"]
-    if "no credit left" in code:
-        assert "no credit left" in failed["fallback"]["reason"]
-
-
-def test_a_command_that_cannot_be_started(run: Run, tmp_path: Path) -> None:
-    words = ("compaction", "summarize", session(tmp_path, *TALK), "--keep-recent", "10")
-    result = run(*words, "--command", "no-such-program-4711 -p").result
-    assert result["source"] == "extractive" and result["fallback"]["code"] == "MODEL_NOT_FOUND"
 
 
 def test_nothing_to_compact_summarizes_everything(run: Run, tmp_path: Path) -> None:

@@ -182,19 +182,14 @@ def test_an_older_entry_is_updated(install: Install, user: Path) -> None:
     silent = {"type": "command", "command": "/old/joelclaw hook claude >/dev/null 2>&1 || :"}
     theirs = {"type": "command", "command": "theirs"}
     wrapper = {"type": "command", "command": "/opt/log-joelclaw hook claude"}
-    path.write_text(
-        json.dumps(
-            {
-                "hooks": {
-                    "SessionStart": [{"matcher": "compact", "hooks": [old]}, {"hooks": [theirs]}],
-                    "Stop": [{"hooks": [theirs, old]}, {"hooks": [silent]}],
-                    "UserPromptSubmit": [{"hooks": [old]}],
-                    "Notification": [{"hooks": [old]}],
-                    "PostToolUse": [{"hooks": [wrapper]}],
-                }
-            }
-        )
-    )
+    hooks = {
+        "SessionStart": [{"matcher": "compact", "hooks": [old]}, {"hooks": [theirs]}],
+        "Stop": [{"hooks": [theirs, old]}, {"hooks": [silent]}],
+        "UserPromptSubmit": [{"hooks": [old]}],
+        "Notification": [{"hooks": [old]}],
+        "PostToolUse": [{"hooks": [wrapper]}],
+    }
+    path.write_text(json.dumps({"hooks": hooks}))
     install("claude")
     entries = hooks_in(path)
     assert "/old/" not in path.read_text()

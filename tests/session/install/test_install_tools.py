@@ -44,20 +44,13 @@ def server(user: Path, agent: str) -> dict[str, object]:
 
 
 @pytest.mark.parametrize("agent", SERVERS)
-def test_mcp_adds_the_server_to_the_file_that_the_client_reads(install: Install, user: Path, agent: str) -> None:
-    (result,) = install(agent, "--mcp")["agents"]
-    added = server(user, agent)
-    assert (added["command"], added["args"]) == (JOELCLAW, ["mcp"])
-    assert str(user / SERVERS[agent]) in {result["path"], *(other["path"] for other in result["also"])}
-    assert (user / SERVERS[agent]).stat().st_mode & 0o777 == 0o600
-    assert install(agent, "--mcp")["agents"][0]["changed"] is False
-
-
-@pytest.mark.parametrize("agent", SERVERS)
-def test_without_mcp_a_server_is_updated_but_not_added(install: Install, user: Path, agent: str) -> None:
+def test_mcp_adds_a_server_which_is_only_updated_without_mcp(install: Install, user: Path, agent: str) -> None:
     install(agent)
     assert b"mcp" not in b"".join(data for name, data in tree(user).items() if name in SERVERS.values())
-    install(agent, "--mcp")
+    (result,) = install(agent, "--mcp")["agents"]
+    assert (server(user, agent)["command"], server(user, agent)["args"]) == (JOELCLAW, ["mcp"])
+    assert str(user / SERVERS[agent]) in {result["path"], *(other["path"] for other in result["also"])}
+    assert (user / SERVERS[agent]).stat().st_mode & 0o777 == 0o600
     with_server = tree(user)
     assert install(agent)["agents"][0]["changed"] is False
     assert tree(user) == with_server
