@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import NOW, Run
+from conftest import NOW, Run, put
 from pi_session import PiSession
 
 
@@ -13,28 +13,16 @@ class Folders:
     """Where pi's settings lie, and a session of pi in a repository."""
 
     def __init__(self, run: Run, home: Path, folder: Path) -> None:
-        self.run, self.home = run, home
-        self.agent, self.repo = folder / "agent", folder / "repo"
+        self.run, self.agent, self.repo = run, folder / "agent", folder / "repo"
+        self.config = home / "config.toml"
+        self.env = {"PI_CODING_AGENT_DIR": str(self.agent)}
         (self.repo / ".git").mkdir(parents=True)
-        (self.repo / ".pi").mkdir()
-        self.agent.mkdir()
         self.session = PiSession(folder / "session.jsonl", cwd=str(self.repo))
         self.session.user("Mend the tide tables.")
         self.session.answer("They are mended.", tokens=900)
 
-    @property
-    def env(self) -> dict[str, str]:
-        return {"PI_CODING_AGENT_DIR": str(self.agent)}
-
     def own(self, **compaction: Any) -> None:
-        (self.agent / "settings.json").write_text(json.dumps({"theme": "dark", "compaction": compaction}))
-
-    def project(self, **compaction: Any) -> None:
-        (self.repo / ".pi" / "settings.json").write_text(json.dumps({"compaction": compaction}))
-
-    def ours(self, text: str) -> None:
-        self.home.mkdir(mode=0o700, exist_ok=True)
-        (self.home / "config.toml").write_text(text)
+        put(self.agent / "settings.json", json.dumps({"theme": "dark", "compaction": compaction}))
 
     def ask(self, command: str, *words: str, **env: str) -> Any:
         return self.run("compaction", command, str(self.session.path), *words, env={**self.env, **env}).result
@@ -53,14 +41,14 @@ def test_precedence_is_flags_our_settings_pis(pi: Folders) -> None:
     assert pi.tokens() == (16_384, 20_000)
     pi.own(reserveTokens=9_000, keepRecentTokens=7_000)
     assert pi.tokens() == (9_000, 7_000)
-    pi.ours("[compaction]\nkeep_recent_tokens = 6000\n")
+    put(pi.config, "[compaction]\nkeep_recent_tokens = 6000\n")
     assert pi.tokens() == (9_000, 6_000)
     assert pi.tokens(JOELCLAW_COMPACTION_RESERVE_TOKENS="5000") == (5_000, 6_000)
     assert pi.tokens("--reserve", "4000", "--keep-recent", "3000") == (4_000, 3_000)
 
 
 def test_compactions_can_be_switched_off(pi: Folders) -> None:
-    pi.project(enabled=False, reserveTokens=7)
+    put(pi.repo / ".pi" / "settings.json", json.dumps({"compaction": {"enabled": False, "reserveTokens": 7}}))
     decided = pi.ask("decide")
     assert (decided["enabled"], decided["reserve"]) == (True, 16_384), "a repository decides nothing"
     pi.own(enabled=False)
@@ -69,7 +57,7 @@ def test_compactions_can_be_switched_off(pi: Folders) -> None:
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"compaction": 7}', '{"compaction": {"reserveTokens": "many"}}'])
 def test_faulty_settings_are_ignored(pi: Folders, text: str) -> None:
-    (pi.agent / "settings.json").write_text(text)
+    put(pi.agent / "settings.json", text)
     assert pi.tokens() == (16_384, 20_000)
 
 
@@ -81,7 +69,7 @@ def hook(pi: Folders, event: str) -> None:
 @pytest.mark.parametrize("enabled", [True, False])
 def test_an_idle_session_is_not_compacted_if_pi_switched_it_off(pi: Folders, enabled: bool) -> None:
     pi.own(enabled=enabled)
-    pi.ours("[compaction]\nidle_trigger_minutes = 5\n")
+    put(pi.config, "[compaction]\nidle_trigger_minutes = 5\n")
     hook(pi, "turn_end")
     assert len(pi.run("idle", "list", env={**pi.env, **NOW}).result["timers"]) == enabled
     scheduled = pi.run(

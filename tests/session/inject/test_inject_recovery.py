@@ -301,49 +301,17 @@ def test_what_may_be_pasted_is_quoted_only_from_the_last_prompt(run: Run) -> Non
     assert "**Task:** now rename the importer" in content
 
 
-SUMMARY = "We renew the lease in lease.py; retry_limit is kept. Ran git status."
-
-
-def compacted_session(path: Path) -> Transcript:
-    """A session of Claude Code with one compaction; below it is counted by hand what was needed after it."""
-    transcript = Transcript(path, session=SESSION)
-    number = 0
-
-    def used(name: str, result: str, **fields: str) -> None:
-        nonlocal number
-        number += 1
-        transcript.used(f"c{number}", name, result, **fields)
-
-    docs, lease = "/home/u/gateway/docs/clock-skew.md", "/home/u/gateway/src/lease.py"
-    transcript.user("Renew the lease earlier, and mind clock skew.")
-    used("Read", "def renewLease(holder: LeaseHolder, retry_limit, max_skew)", file_path=lease)
-    used("Bash", "ok", command="make check-lease")
-    used("Read", "graceWindow fooBar edge_case", file_path=docs)
-    used("Bash", "clean", command="git status")
-    transcript.assistant("I have read it.")
-    transcript.write(
-        transcript.entry("system", "") | {"subtype": "compact_boundary", "compactMetadata": {"postTokens": 900}},
-        transcript.entry("user", SUMMARY, isCompactSummary=True),
-    )
-    transcript.user("Go on with graceWindow.")
-    used("Edit", "edited clock-skew.md, see renewLease", file_path=docs, new_string="graceWindow = 3")  # 1
-    used("Grep", "src/lease.py: LeaseHolder retry_limit brandNew", pattern="renewLease")  # 2
-    used("Bash", "edge_case fooBar", command="make check-lease")  # 3
-    used("Bash", "clean", command="git status")  # 4: in the summary
-    used("Edit", "done", file_path=lease, new_string="LeaseHolder brandNew retry_limit")  # 5
-    used("Bash", "", command="echo max_skew")  # 6: it never came back
-    for _ in range(35):
-        used("Bash", "", command="true")
-    transcript.assistant("All done.")
-    return transcript
-
-
 @pytest.mark.spawned
 def test_the_real_command_is_measured_without_a_fault(tmp_path: Path) -> None:
-    path, out, temporary = compacted_session(tmp_path / "a.jsonl").path, tmp_path / "out.json", tmp_path / "temporary"
+    """`make recovery-bench`: what a compaction lost, and what comes back."""
+    transcript, out, temporary = work(tmp_path / f"{SESSION}.jsonl"), tmp_path / "out.json", tmp_path / "temporary"
+    transcript.compact("We read the tables of the tides.")
+    transcript.user("Go on with the gauges.")
+    for number in range(40):
+        transcript.used(f"c{number}", "Bash", "ok", command="make old_gaugesReads1BFromTheTableOfTheDay")
     temporary.mkdir()
     environment = {name: value for name, value in os.environ.items() if not name.startswith("JOELCLAW")}
-    command = [sys.executable, str(ROOT / "bench/recovery.py"), "--from", str(path), "--json", str(out)]
+    command = [sys.executable, str(ROOT / "bench/recovery.py"), "--from", str(transcript.path), "--json", str(out)]
     done = subprocess.run(
         [*command, "--command", JOELCLAW], capture_output=True, text=True, timeout=PATIENCE_S,
         env={**environment, "PATH": "/usr/bin:/bin", "TMPDIR": str(temporary), "HOME": str(tmp_path / "own")},
