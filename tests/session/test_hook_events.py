@@ -2,14 +2,13 @@
 
 import fcntl
 import json
-import time
 from pathlib import Path
 from typing import Any
 
 import faults
 import pytest
 from claude_transcript import CWD, SESSION, Transcript
-from conftest import NOW, NOW_MS, Run, at_ms
+from conftest import NOW, NOW_MS, Run, at_ms, put
 
 from core import config
 from core.store import sqlite
@@ -24,6 +23,17 @@ TASK = "Fix the memory use of the buoyline importer"
 MEMORY = "The buoyline importer decodes a whole day at once; read it in batches of 1,500 rows instead"
 
 
+HANGS = """\
+import sys, time
+def audited(event, given):
+    while event == "socket.connect":
+        time.sleep(0.01)
+sys.addaudithook(audited)
+"""
+LATER = "and now the same for the tide tables of the buoyline importer"
+DUE = 45 * 60_000
+
+
 @pytest.fixture
 def here(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The home, for what this process itself does."""
@@ -32,20 +42,26 @@ def here(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return home
 
 
-def state(home: Path, session: str = "s1") -> dict[str, Any]:
-    return json.loads((home / "sessions" / f"{session}.json").read_text())
+def state(home: Path) -> dict[str, Any]:
+    return json.loads((home / "sessions" / "s1.json").read_text())
 
 
-def hook(event: str, **more: Any) -> list[str]:
-    """Answer one event of pi in this process; returns the kinds of its texts."""
-    call = Hook("pi", event, time.monotonic())
-    call._config = config.load()
-    answer = call.answer(json.dumps({"session_id": "s1", "cwd": "/srv/tides", **more}).encode())
-    return [message["customType"] for message in json.loads(answer)["messages"]]
+def hook(run: Run, event: str, *, at: int = 0, client: str = "pi", env: Any = None, **more: Any) -> list[Any]:
+    """The texts that a hook brings, so many ms after the session began."""
+    payload = json.dumps({"session_id": "s1", "cwd": "/srv/tides", **more})
+    return run("hook", client, event, stdin=payload, env={**at_ms(at), **(env or {})}).json["messages"]
+
+
+def kinds(texts: list[Any]) -> list[str]:
+    return [text["customType"] for text in texts]
 
 
 def broken(*_: object, **__: object) -> None:
     raise RuntimeError("no text today")
+
+
+def ends(*_: object) -> None:
+    raise SystemExit
 
 
 def test_nothing_is_done_for_a_state_that_cannot_be_locked(run: Run, home: Path) -> None:
@@ -69,58 +85,52 @@ def test_a_hook_that_waits_too_long_for_the_lock_answers_nothing_and_records_it(
     assert failed["error"].startswith("STATE_BUSY")
 
 
-@pytest.mark.usefixtures("here")
-def test_a_note_lost_to_the_deadline_is_given_at_the_next_prompt(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    hook("prompt", prompt=TASK, percent=70)
-
-    def too_late(_: Hook) -> bool:
-        raise SystemExit
-
-    with monkeypatch.context() as patched, pytest.raises(SystemExit):
-        patched.setattr(Hook, "claim", too_late)
-        hook("after_compaction")
+def test_a_note_lost_to_the_deadline_is_given_at_the_next_prompt(
+    run: Run, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hook(run, "prompt", prompt=TASK, percent=70)
+    with monkeypatch.context() as patched:
+        patched.setattr(Hook, "claim", ends)
+        assert run("hook", "pi", "after_compaction", stdin='{"session_id": "s1"}', env=NOW).out == ""
     assert state(home)["noteOwed"] is True
-    assert [hook("prompt", prompt="go on please", percent=20) for _ in range(2)] == [["compaction-recovery"], []]
+    notes = [kinds(hook(run, "prompt", prompt="go on please", percent=20)) for _ in range(2)]
+    assert notes == [["compaction-recovery"], []]
     assert (state(home)["noteOwed"], state(home)["checkpoint"]["compactionCount"]) == (False, 1)
 
 
-@pytest.mark.usefixtures("here")
 @pytest.mark.parametrize("step", [(recovery, "_compose"), (injection, "hand_over")], ids=["note", "its event"])
 @pytest.mark.parametrize("again", ["prompt", "session_start"])
 def test_a_note_that_fails_is_given_once_at_the_next_event(
-    home: Path, monkeypatch: pytest.MonkeyPatch, step: tuple[Any, str], again: str
+    run: Run, home: Path, monkeypatch: pytest.MonkeyPatch, step: tuple[Any, str], again: str
 ) -> None:
-    hook("prompt", prompt=TASK, percent=70)
+    hook(run, "prompt", prompt=TASK, percent=70)
     with monkeypatch.context() as patched:
         patched.setattr(*step, broken)
-        assert hook("after_compaction") == []
+        assert hook(run, "after_compaction") == []
     assert (state(home)["noteOwed"], state(home)["lastInjectionAt"]) == (True, None)
-    assert hook(again, prompt="go on please", percent=20, source="compact") == ["compaction-recovery"]
+    texts = hook(run, again, prompt="go on please", percent=20, source="compact")
+    assert kinds(texts) == ["compaction-recovery"]
 
 
-@pytest.mark.usefixtures("here")
 def test_a_text_is_printed_even_if_a_queued_write_ends_the_process(
     run: Run, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run("memory", "write", MEMORY, env=NOW)
-    opencode_hook(run, "session_start", 0)
-    (home / "sessions" / "o.json").write_text(json.dumps({**state(home, "o"), "noteOwed": True, "messages": []}))
-
-    def ends(*_: object) -> None:
-        raise SystemExit
-
+    hook(run, "session_start", client="opencode")
+    (home / "sessions" / "s1.json").write_text(json.dumps({**state(home), "noteOwed": True, "messages": []}))
     monkeypatch.setattr(injection, "move_priorities", ends)
-    assert state(home, "o")["pendingFeedback"] != []
+    assert state(home)["pendingFeedback"] != []
     used = {"id": "1", "role": "assistant", "text": MEMORY, "at": NOW_MS}
-    texts = opencode_hook(run, "prompt", 1, prompt=TIDES, entries=[used])
-    assert [text["customType"] for text in texts] == ["compaction-recovery"]
-    assert (state(home, "o")["noteOwed"], state(home, "o")["pendingFeedback"]) == (False, [])
+    texts = hook(run, "prompt", at=60_000, client="opencode", prompt="sort the tide tables by station", entries=[used])
+    assert kinds(texts) == ["compaction-recovery"]
+    assert (state(home)["noteOwed"], state(home)["pendingFeedback"]) == (False, [])
     (failed,) = run("otel", "search", "hook.failed", "--hours", "9999").result["events"]
     assert failed["error"].startswith("SystemExit")
 
 
-@pytest.mark.usefixtures("here")
-def test_a_prompt_is_recorded_before_anything_is_recalled(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_prompt_is_recorded_before_anything_is_recalled(
+    run: Run, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     tasks: list[str] = []
 
     def check(*_: object) -> str:
@@ -128,21 +138,18 @@ def test_a_prompt_is_recorded_before_anything_is_recalled(home: Path, monkeypatc
         return ""
 
     monkeypatch.setattr(refresh, "trigger_of", check)
-    hook("prompt", prompt=TASK)
+    hook(run, "prompt", prompt=TASK)
     assert tasks == [TASK]
 
 
-@pytest.mark.usefixtures("here")
-def test_an_event_without_information_creates_no_file(home: Path) -> None:
-    assert hook("session_end") == hook("after_compaction") == []
+def test_an_event_without_information_creates_no_file(run: Run, home: Path) -> None:
+    assert hook(run, "session_end") == hook(run, "after_compaction") == []
     assert not (home / "sessions").exists()
 
 
-@pytest.mark.usefixtures("here")
 def test_a_failing_reaction_is_named(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     run("memory", "write", MEMORY, env=NOW)
     run("checkpoint", "save", "--session", "s1", "-m", TASK, env=NOW)
-
     monkeypatch.setattr(refresh, "_changed", broken)
     result = run("inject", "refresh", "--session", "s1", "--percent", "60", env=NOW).result
     assert (result["injected"], result["reason"]) == (False, "failed")
@@ -183,83 +190,49 @@ def test_a_given_role_replaces_the_known_one() -> None:
     assert roles == ["gateway", "gateway", "worker"]
 
 
-TIDES = "sort the tide tables of the harbour by station"
-
-
-def opencode_hook(run: Run, name: str, minute: int, **more: Any) -> list[Any]:
-    payload = json.dumps({"session_id": "o", "hook_event_name": name, "cwd": "/srv/tides", **more})
-    env = at_ms(minute * 60_000)
-    return run("hook", "opencode", name, stdin=payload, env=env).json["messages"]
-
-
-def test_the_note_is_given_again_and_no_compaction_is_counted(run: Run) -> None:
-    opencode_hook(run, "prompt", 0, prompt=TIDES)
+def test_the_note_is_given_again_and_no_compaction_is_counted(run: Run, home: Path) -> None:
+    hook(run, "prompt", prompt=TASK)
     for source in ("resume", "compact"):
-        assert opencode_hook(run, "session_start", 0, source=source) == [], "there was no compaction yet"
-    opencode_hook(run, "before_compaction", 1)
-    (first,) = opencode_hook(run, "after_compaction", 2)
-    (again,) = opencode_hook(run, "session_start", 30, source="compact")
-    assert again["customType"] == "compaction-recovery"
-    assert again["content"] == first["content"]
-    state = run("checkpoint", "show", "o").result
-    assert state["checkpoint"]["compactionCount"] == 1
-    assert state["counts"]["injections"] == 1
-    events = run("otel", "search", "compaction.inject", env=at_ms(3_600_000)).result
+        assert hook(run, "session_start", source=source) == [], "there was no compaction yet"
+    hook(run, "before_compaction")
+    (first,) = hook(run, "after_compaction", at=60_000)
+    (again,) = hook(run, "session_start", at=DUE, source="compact")
+    assert again == first
+    assert (state(home)["checkpoint"]["compactionCount"], state(home)["counts"]["injections"]) == (1, 1)
+    events = run("otel", "search", "compaction.inject", env=at_ms(DUE)).result
     assert [event["action"] for event in events["events"]] == ["compaction.inject.repeated", "compaction.inject"]
 
 
-LATER = "and now the same for the tide tables of the buoyline importer"
-DUE = 45 * 60_000
-HANGS = """\
-import sys, time
-def audited(event, given):
-    while event == "socket.connect":
-        time.sleep(0.01)
-sys.addaudithook(audited)
-"""
-
-
-def payload(prompt: str) -> str:
-    return json.dumps(
-        {"hook_event_name": "UserPromptSubmit", "session_id": "s1", "prompt": prompt, "cwd": "/srv/tides"}
-    )
-
-
 @pytest.fixture
-def under_way(run: Run, home: Path) -> None:
-    """A memory, and a session with one prompt that is 45 minutes old when it is due."""
-    run("memory", "write", MEMORY, env=at_ms(0))
-    assert run("hook", "claude", stdin=payload(TASK), env=at_ms(0)).out == ""
+def under_way(run: Run) -> None:
+    """A memory, and a session with one prompt that is 45 minutes old when a refresh is due."""
+    run("memory", "write", MEMORY, "--global", env=NOW)
+    assert hook(run, "prompt", prompt=TASK) == []
 
 
 @pytest.mark.usefixtures("under_way")
-def test_a_prompt_after_a_while_brings_a_refresh(run: Run, home: Path) -> None:
-    outcome = run("hook", "claude", stdin=payload(LATER), env=at_ms(DUE)).json["hookSpecificOutput"]
-    assert outcome["hookEventName"] == "UserPromptSubmit"
-    assert "## Context Refresh\n" in outcome["additionalContext"]
-    assert MEMORY in outcome["additionalContext"]
+def test_a_refresh_is_given_and_recorded_while_the_store_is_locked(run: Run, home: Path) -> None:
+    with faults.write_lock(home):
+        (text,) = hook(run, "prompt", at=DUE, prompt=LATER)
+    assert "## Context Refresh\n" in text["content"] and MEMORY in text["content"]
     after = state(home)
     assert (after["lastMessageAt"], after["lastRefreshAt"]) == (NOW_MS + DUE, NOW_MS + DUE)
     assert after["counts"]["injections"] == 1
     assert [entry["text"] for entry in after["messages"]] == [TASK, LATER]
-    assert len(after["pendingFeedback"]) == 1
-    (event,) = [
-        event
-        for event in run("otel", "search", "context.refresh", "--hours", "9", env=at_ms(DUE)).result["events"]
-        if event["action"] == "context.refresh.injected"
-    ]
-    assert event["metadata"]["memoryIds"] == [after["pendingFeedback"][0]["id"]]
-    assert run("hook", "claude", stdin=payload("go on"), env=at_ms(DUE + 90_000)).out == ""
+    assert hook(run, "prompt", at=DUE + 90_000, prompt="go on") == []
+    events = run("otel", "search", "", "--hours", "9", env=at_ms(DUE + 90_000)).result["events"]
+    (event,) = [event for event in events if event["action"] == "context.refresh.injected"]
+    assert event["metadata"]["memoryIds"] == [entry["id"] for entry in after["pendingFeedback"]]
+    assert "hook.degraded" not in [event["action"] for event in events], "a prompt only reads the store"
 
 
 @pytest.mark.usefixtures("under_way")
 @pytest.mark.parametrize("step", [(refresh, "trigger_of"), (injection, "hand_over")], ids=["trigger", "event"])
-def test_a_refresh_that_fails_is_still_due(home: Path, monkeypatch: pytest.MonkeyPatch, step: tuple[Any, str]) -> None:
-    def broken(*_: object, **__: object) -> str:
-        raise RuntimeError("no refresh today")
-
+def test_a_refresh_that_fails_is_still_due(
+    run: Run, home: Path, monkeypatch: pytest.MonkeyPatch, step: tuple[Any, str]
+) -> None:
     monkeypatch.setattr(*step, broken)
-    assert answer(home, monkeypatch, DUE) == ""
+    assert hook(run, "prompt", at=DUE, prompt=LATER) == []
     after = state(home)
     assert [entry["text"] for entry in after["messages"]] == [TASK, LATER]
     assert after["lastRefreshAt"] is None
@@ -267,40 +240,19 @@ def test_a_refresh_that_fails_is_still_due(home: Path, monkeypatch: pytest.Monke
 
 @pytest.mark.usefixtures("under_way")
 def test_a_prompt_is_recorded_even_if_its_recall_hangs_until_the_deadline(run: Run, home: Path, tmp_path: Path) -> None:
-    (tmp_path / "hangs").mkdir()
-    (tmp_path / "hangs" / "sitecustomize.py").write_text(HANGS)
+    put(tmp_path / "hangs" / "sitecustomize.py", HANGS)
     cluster = '[store]\nbackend = "typesense"\nurls = "http://127.0.0.1:9"\n[environment]\nTYPESENSE_API_KEY = "key"\n'
     (home / "config.toml").write_text(cluster)
     for limit_ms in faults.DEADLINES_MS:
-        env = {**at_ms(DUE), "PYTHONPATH": str(tmp_path / "hangs"), "JOELCLAW_HOOK_DEADLINE_MS": limit_ms}
-        assert run("hook", "claude", stdin=payload(LATER), env=env).out == ""
+        env = {"PYTHONPATH": str(tmp_path / "hangs"), "JOELCLAW_HOOK_DEADLINE_MS": limit_ms}
+        assert hook(run, "prompt", at=DUE, prompt=LATER, env=env) == []
         after = state(home)
         if len(after["messages"]) == 2:  # it came so far
             break
     assert [entry["text"] for entry in after["messages"]] == [TASK, LATER]
     assert (after["counts"]["injections"], after["lastMessageAt"]) == (0, NOW_MS + DUE)
-    outcome = run("hook", "claude", stdin=payload("go on with it"), env=at_ms(DUE + 90_000)).json
-    assert MEMORY in outcome["hookSpecificOutput"]["additionalContext"]  # it is still due
-
-
-@pytest.mark.usefixtures("under_way")
-def test_a_text_that_is_given_while_the_store_is_locked_is_recorded(run: Run, home: Path) -> None:
-    with faults.write_lock(home):
-        assert MEMORY in run("hook", "claude", stdin=payload(LATER), env=at_ms(DUE)).out
-    run("hook", "claude", stdin=payload("go on"), env=at_ms(DUE + 90_000))
-    events = run("otel", "search", "", "--hours", "9", env=at_ms(DUE + 90_000)).result["events"]
-    actions = [event["action"] for event in events]
-    assert actions.count("context.refresh.injected") == 1
-    assert actions.count("hook.degraded") == 0  # a prompt only reads the store
-
-
-def answer(home: Path, monkeypatch: pytest.MonkeyPatch, later: int) -> str:
-    """What the hook answers in this process."""
-    for name, value in {**at_ms(later), "JOELCLAW_HOME": str(home)}.items():
-        monkeypatch.setenv(name, value)
-    hook_ = Hook("claude", "", time.monotonic())
-    hook_._config = config.load()
-    return hook_.answer(payload(LATER).encode())
+    (text,) = hook(run, "prompt", at=DUE + 90_000, prompt="go on with it")
+    assert MEMORY in text["content"], "it is still due"
 
 
 def is_archived(run: Run, path: Path, name: str) -> bool:
