@@ -1,16 +1,15 @@
 """The loop in docs/examples works through compactions and faults, and our own hooks are recognised."""
 
 import subprocess
-import sys
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import JOELCLAW, PATIENCE_S, ROOT, Attempt, Run, clean_environment, put
+from conftest import JOELCLAW, PATIENCE_S, ROOT, Run, clean_environment, put
 
 from session.install import own_entries
 
-LOOP = (ROOT / "docs/examples/joelclaw_loop.sh").read_text(encoding="utf-8")
+SCRIPT = (ROOT / "docs/examples/joelclaw_loop.sh").read_text(encoding="utf-8")
 PROMPT = "Make the tide table importer survive a missing harbour"
 FAULTS = {
     "missing": None,
@@ -22,52 +21,6 @@ FAULTS = {
     "odd-result": """echo '{"ok": true, "result": {"content": 7, "injected": true}}'""",
     "noisy": "echo trouble >&2; exit 3",
 }
-
-
-@dataclass(frozen=True)
-class Client:
-    """A client's surroundings: its home, and the folder that its PATH begins with."""
-
-    user: Path
-    bin: Path
-    home: Path
-
-    def spawn(self, command: str, stdin: str = "", **more: str) -> Attempt:
-        """Run a command as a client does, in a shell."""
-        environment = clean_environment(self.home, HOME=str(self.user), PATH=f"{self.bin}:/usr/bin:/bin", **more)
-        done = subprocess.run(
-            ["sh", "-c", command],
-            input=stdin.encode(),
-            capture_output=True,
-            timeout=PATIENCE_S,
-            env=environment,
-            cwd=self.user,
-        )
-        return Attempt(done.returncode, done.stdout.decode(), done.stderr.decode())
-
-    @property
-    def limit(self) -> str:
-        """For `timeout 5` in a recipe: short where `joelclaw` is broken, else longer than anything takes."""
-        return "timeout 300" if (self.bin / "joelclaw").is_symlink() else "timeout 1"
-
-    def break_joelclaw(self, fault: str) -> None:
-        """Replace `joelclaw` by something that does not work."""
-        (self.bin / "joelclaw").unlink(missing_ok=True)
-        body = FAULTS[fault]
-        if body is not None:
-            put(self.bin / "joelclaw", f"#!/bin/sh\n{body}\n", 0o700)
-
-
-@pytest.fixture
-def client(tmp_path: Path, home: Path) -> Client:
-    client_ = Client(tmp_path / "user", tmp_path / "bin", home)
-    client_.user.mkdir()
-    client_.bin.mkdir()
-    (client_.bin / "python3").symlink_to(sys.executable)
-    (client_.bin / "joelclaw").symlink_to(JOELCLAW)
-    return client_
-
-
 AGENT = """#!/bin/sh
 given=$(cat)
 printf '[%s]\\n' "$given"
@@ -75,15 +28,32 @@ case $given in *compact*) echo compacted >"$USED" ;; *) echo 85.5 >"$USED" ;; es
 """
 
 
-def loop(client: Client, prompts: str) -> Attempt:
-    (client.user / "loop.sh").write_text(LOOP.replace("timeout 5", client.limit))
-    put(client.bin / "agent", AGENT, 0o700)
-    return client.spawn("sh loop.sh loop-1", prompts, AGENT="agent")
+@pytest.fixture
+def loop(tmp_path: Path, home: Path) -> Callable[[str, Path | None], str]:
+    """Gives prompts to the loop, with this `joelclaw` on PATH; returns what it prints."""
+
+    def run(prompts: str, joelclaw: Path | None) -> str:
+        folder = put(tmp_path / "bin" / "agent", AGENT, 0o700).parent
+        (folder / "joelclaw").unlink(missing_ok=True)
+        if joelclaw:
+            (folder / "joelclaw").symlink_to(joelclaw)
+        # short where `joelclaw` is broken, else longer than anything takes
+        limit = "timeout 300" if joelclaw == Path(JOELCLAW) else "timeout 1"
+        (tmp_path / "loop.sh").write_text(SCRIPT.replace("timeout 5", limit))
+        environment = clean_environment(home, HOME=str(tmp_path), PATH=f"{folder}:/usr/bin:/bin", AGENT="agent")
+        words, data = ["sh", "loop.sh", "loop-1"], prompts.encode()
+        done = subprocess.run(
+            words, input=data, stdout=subprocess.PIPE, timeout=PATIENCE_S, env=environment, cwd=tmp_path
+        )
+        assert done.returncode == 0
+        return done.stdout.decode()
+
+    return run
 
 
-def test_the_shell_loop_through_a_compaction(client: Client, run: Run) -> None:
-    done = loop(client, f"{PROMPT}\n-n begins with a dash\ncompact now\ngo on\n")
-    first, second, third, fourth = done.out.strip("]\n").split("]\n")
+def test_the_shell_loop_through_a_compaction(loop: Callable[..., str], run: Run) -> None:
+    out = loop(f"{PROMPT}\n-n begins with a dash\ncompact now\ngo on\n", Path(JOELCLAW))
+    first, second, third, fourth = out.strip("]\n").split("]\n")
     assert (first, second, third) == (f"[{PROMPT}", "[-n begins with a dash", "[compact now")
     assert fourth.startswith("[<joelclaw-memory ") and PROMPT in fourth and fourth.endswith("</joelclaw-memory>\ngo on")
     shown = run("checkpoint", "show", "loop-1").result
@@ -91,11 +61,11 @@ def test_the_shell_loop_through_a_compaction(client: Client, run: Run) -> None:
     assert shown["counts"]["flushes"] == 3
 
 
-def test_the_shell_loop_works_without_joelclaw(client: Client) -> None:
-    for fault in FAULTS:
-        client.break_joelclaw(fault)
-        done = loop(client, "compact\n")
-        assert (done.code, done.out) == (0, "[compact]\n"), fault
+@pytest.mark.parametrize("fault", FAULTS)
+def test_the_shell_loop_works_without_joelclaw(loop: Callable[..., str], tmp_path: Path, fault: str) -> None:
+    body = FAULTS[fault]
+    broken = put(tmp_path / "broken", f"#!/bin/sh\n{body}\n", 0o700) if body else None
+    assert loop("compact\n", broken) == "[compact]\n"
 
 
 @pytest.mark.parametrize(("command", "called", "ours"), [
