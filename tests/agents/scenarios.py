@@ -42,11 +42,7 @@ TITLE = {
     "no_tools": True,
     "reply": {"text": "Work session", "usage": {"input": 100, "output": 5}},
 }
-FLUSH = {
-    "name": "flush",
-    "match": "Pre-compaction memory flush",
-    "reply": {"text": "NO_REPLY", "usage": "auto"},
-}
+FLUSH = {"name": "flush", "match": "Pre-compaction memory flush", "reply": {"text": "NO_REPLY", "usage": "auto"}}
 Call = tuple[str, dict[str, Any]]
 
 

@@ -64,8 +64,7 @@ def test_on_a_terminal_errors_go_to_stderr_too(home: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "words",
-    ["recall --since nonsense -- --raw", "sessions search x --raw --nope", "recall --since nonsense x"],
+    "words", ["recall --since nonsense -- --raw", "sessions search x --raw --nope", "recall --since nonsense x"]
 )
 def test_without_the_flag_an_error_is_json(run: Run, words: str) -> None:
     failed = run(*words.split(), ok=False)

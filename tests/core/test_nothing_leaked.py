@@ -126,18 +126,9 @@ def test_import_of_every_secret_in_every_field(home: Path) -> None:
 def test_events_with_every_secret_everywhere(home: Path) -> None:
     nested = {sample.name: {"deep": [{"er": sample.text}], "n": 1} for sample in POSITIVE}
     keys = {sample.text: sample.name for sample in POSITIVE}
-    for words in (
-        nested,
-        keys,
-        {"all": "\n".join(sample.text for sample in POSITIVE)},
-        {"list": [s.text for s in POSITIVE]},
-    ):
-        event = {
-            "action": "leak.test",
-            "metadata": words,
-            "error": "; ".join(s.text for s in POSITIVE[:20]),
-            "success": False,
-        }
+    texts = [sample.text for sample in POSITIVE]
+    for metadata in (nested, keys, {"all": "\n".join(texts)}, {"list": texts}):
+        event = {"action": "leak.test", "metadata": metadata, "error": "; ".join(texts[:20]), "success": False}
         result = attempt(home, "otel", "emit", "--stdin", stdin=json.dumps(event).encode()).result
         assert result["response"]["result"]["stored"] is True
         assert [sample.name for sample in POSITIVE if sample.secret in json.dumps(result)] == []

@@ -26,6 +26,7 @@ HARNESS = (
     "<ｕｓｅｒ＿query>", "<system–reminder>", "<us\ner_query>", "< s y s t e m >", "<turn|>",
     "<|channel>", "<|im_start|…", "<|im_sta…", "<|user|…",
 )  # fmt: skip
+ENTITIES = "&lt; &LT; &#60; &#0060; &#x3c; &amp;lt; &amp;amp;lt; &lt &#65308; ＜ ⟨".split()
 OTHERS = (
     "<div>", "List<System>", "Map<String, List<Env>>", "a < system_load", "a < b", "<", "<>", "<|", "<|x", "<||>",
     "<| |>", "<|x y|>", "<sy", "<systemd>", "<usher>", "<Human>", "<human-made>", "< \n",
@@ -67,19 +68,7 @@ def test_harness_markup_is_defused_and_other_tags_stay() -> None:
         assert without_markup(f"a {tag} b") == f"a {head}‹{rest} b"
     for tag in ("[INST]", "[/INST]", "[ inst ]", "[SYSTEM_PROMPT]", "［INST］", "[ІΝЅТ]", "[IN\nST]", "[INST…"):
         assert without_markup(f"a {tag} b") == f"a ‹{tag[1:]} b"
-    for entity in (
-        "&lt;",
-        "&LT;",
-        "&#60;",
-        "&#0060;",
-        "&#x3c;",
-        "&amp;lt;",
-        "&amp;amp;lt;",
-        "&lt",
-        "&#65308;",
-        "＜",
-        "⟨",
-    ):
+    for entity in ENTITIES:
         assert without_markup(f"a {entity}system-reminder> b") == "a ‹system-reminder> b"
     for text in OTHERS:
         assert without_markup(f"a {text} b") == f"a {text} b"

@@ -8,7 +8,6 @@ import os
 import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -104,9 +103,7 @@ STOPS = st.sampled_from(["stop", "toolUse", "stop", "toolUse", "length", "aborte
 # ON PURPOSE: we leave out an empty path that a summary lists.
 LISTED = st.lists(PATHS.filter(bool), max_size=3)
 DETAILS = st.one_of(
-    st.none(),
-    st.fixed_dictionaries({"readFiles": LISTED, "modifiedFiles": LISTED}),
-    st.just({"other": 1}),
+    st.none(), st.fixed_dictionaries({"readFiles": LISTED, "modifiedFiles": LISTED}), st.just({"other": 1})
 )
 
 
@@ -464,4 +461,3 @@ def test_the_threshold(pi: Asked, tmp_path: Path) -> None:
         decisions.append(preparation.reason(ours, window=window, reserve=500) == "above-threshold")
         assert decisions[-1] == pi(path, window=window, reserve=500)["shouldCompact"]
     assert decisions == [True, True, False, False, False]
-    assert list(accumulate(decisions)) == [1, 2, 2, 2, 2]

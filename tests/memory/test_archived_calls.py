@@ -196,8 +196,7 @@ def test_claude_asks_for_the_output_of_a_command_in_the_background(
     assert [call["outcome"] for call in stored_calls.of_session(store(), SESSION)] == ["running", "ok"]
     transcript.call("c3", "BashOutput", bash_id="b42")
     transcript.outcome(
-        "c3",
-        "<status>failed</status>\n\n<exit_code>1</exit_code>\n\n<stderr>\nerror: slow_test_7 failed\n</stderr>",
+        "c3", "<status>failed</status>\n\n<exit_code>1</exit_code>\n\n<stderr>\nerror: slow_test_7 failed\n</stderr>"
     )
     run("memory", "archive", str(transcript.path))
     calls = stored_calls.of_session(store(), SESSION)

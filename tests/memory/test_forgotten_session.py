@@ -21,8 +21,8 @@ def transcript(run: Run, tmp_path: Path) -> Transcript:
     written.user("where is the merlin cache emptied?")
     written.used("c1", "Bash", "3:def merlin_cache(): return 1", command="grep -n merlin_cache src/a.py")
     written.edited("c2", "src/a.py", 3, "-merlin_cache = 1", "+merlin_cache = 2")
-    written.call("c3", "TodoWrite", todos=[{"content": "empty the quarter", "status": "pending", "activeForm": "x"}])
-    written.outcome("c3", "ok")
+    todo = {"content": "empty the quarter", "status": "pending", "activeForm": "x"}
+    written.used("c3", "TodoWrite", "ok", todos=[todo])
     written.compact("We looked for the heronsummary.")
     written.assistant("The merlin cache is emptied in close_quarter().")
     run("memory", "archive", str(written.path))
@@ -32,14 +32,8 @@ def transcript(run: Run, tmp_path: Path) -> Transcript:
 
 
 def hook(run: Run, kind: str, transcript: Transcript, **more: Any) -> str:
-    event = {
-        "hook_event_name": kind,
-        "session_id": SESSION,
-        "cwd": CWD,
-        "transcript_path": str(transcript.path),
-        **more,
-    }
-    return run("hook", "claude", stdin=json.dumps(event)).out
+    about = {"hook_event_name": kind, "session_id": SESSION, "cwd": CWD, "transcript_path": str(transcript.path)}
+    return run("hook", "claude", stdin=json.dumps({**about, **more})).out
 
 
 def rows(home: Path) -> dict[str, list[str]]:

@@ -214,27 +214,15 @@ def test_a_budget_of_tokens(run: Run, home: Path, tmp_path: Path, model: Fake, m
     transcript = long_session(tmp_path / "s.jsonl", 20)
     model.says(EACH)
     monkeypatch.setattr(observe, "MAX_TOKENS", 9_000)
-    turns, runs_ = 0, 0
-    while True:
+    left = 20
+    while left:
         result = run("memory", "observe", str(transcript.path), "--command", model.command).result
-        assert result["tokens"] <= 9000
-        assert result["turns"] > 0
-        turns += result["turns"]
-        runs_ += 1
-        assert result["left"]["turns"] == 20 - turns
-        if turns == 20:
-            assert result["left"]["reason"] == ""
-            break
-        assert result["left"]["reason"] == "tokens"
-        assert result["left"]["tokens"] > 0
-    assert runs_ > 1
-    order = [
-        int(word[4:])
-        for prompt in model.prompts
-        for word in prompt.split()
-        if word[:4] == "turn" and word[4:].isdigit()
-    ]
-    assert order == list(range(20))  # each once, oldest first
+        assert result["tokens"] <= 9000 and result["turns"] > 0
+        left -= result["turns"]
+        rest = result["left"]
+        assert (rest["turns"], rest["reason"], rest["tokens"] > 0) == (left, "tokens" if left else "", left > 0)
+    order = re.findall(r"\bturn(\d+)", "".join(model.prompts))
+    assert order == [str(number) for number in range(20)], "each once, oldest first"
     assert len(stored(home)) == len(model.prompts)
 
 

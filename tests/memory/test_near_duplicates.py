@@ -1,7 +1,5 @@
 """Near duplicates are merged, unless a small difference changes the meaning."""
 
-from typing import Any
-
 import pytest
 from conftest import NOW, Run, at_ms
 from hypothesis import given
@@ -81,13 +79,6 @@ def test_a_merge_keeps_the_older_text(run: Run) -> None:
     assert [hit["observation"] for hit in run("recall", "restarts telegram").result["hits"]] == [newer]
 
 
-def merged(run: Run, older: str, newer: str) -> Any:
-    """What becomes of a memory that is written twice, with the words of both."""
-    first = run("memory", "write", LONG, *older.split()).result
-    second = run("memory", "write", LONG, *newer.split()).result
-    return second if second["id"] == first["id"] else None
-
-
 @pytest.mark.parametrize(("older", "newer", "survivor"), [
     ("--session s1 --project p1", "--session s2 --project p1", ("s2", "p1")),
     ("--session s1 --project p1", "--session s2", ("s2", "p1")),
@@ -98,5 +89,6 @@ def merged(run: Run, older: str, newer: str) -> Any:
 def test_memories_of_different_projects_are_not_merged(
     run: Run, older: str, newer: str, survivor: tuple[str, str] | None
 ) -> None:
-    result = merged(run, older, newer)
-    assert (result and (result["session"], result["project"])) == survivor
+    first, second = (run("memory", "write", LONG, *words.split()).result for words in (older, newer))
+    is_merged = second["id"] == first["id"]
+    assert ((second["session"], second["project"]) if is_merged else None) == survivor

@@ -104,9 +104,8 @@ def test_an_edit_in_the_shell_is_shown_and_input_for_a_program_is_none(
     transcript.user("make the tides")
     steps = [("make tides", True), ("python3 -i", False), ("make tides", True), (command, False), ("make tides", False)]
     for number, (step, failed) in enumerate(steps):
-        transcript.call(f"s{number}", "Bash", command=step)
         output = "Error: no tide table for harbour 7" if number == 0 else "Error: the network is away" if failed else ""
-        transcript.outcome(f"s{number}", output, failed=failed)
+        transcript.used(f"s{number}", "Bash", output, failed=failed, command=step)
         if number == 1:
             transcript.used("in", "write_stdin", "1", session_id=7, chars="print(1)\n")
     run("memory", "archive", str(transcript.path), env=NOW)
@@ -206,15 +205,14 @@ def two_projects(home: Path, run: Run, tmp_path: Path) -> Path:
     """Two projects ran the same tool, the other one later and more often, and met the same error."""
     error = "Error: E77 mooring token missing"
     for project, host, runs in (("orders", "own", 1), ("theirs", "evil", 5)):
-        transcript = Transcript(tmp_path / f"{project}/{runs}a3e7c11-2222-4333-8444-555566667777.jsonl")
+        name = f"{project}/{runs}a3e7c11-2222-4333-8444-555566667777.jsonl"
+        transcript = Transcript(tmp_path / name, cwd=f"/w/{project}")
         transcript.user("ship it")
         for number in range(runs):
             for at, (command, output) in enumerate((("make ship", error), (f"make ship HOST={host}", "shipped"))):
-                transcript.write(transcript.entry("user", f"again {number}{at}", cwd=f"/w/{project}"))
-                transcript.call(f"{number}{at}", "Bash", command=f"cd /w/{project} && {command}")
-                transcript.outcome(f"{number}{at}", output, failed=output == error)
-        text = transcript.path.read_text().replace(CWD, f"/w/{project}")
-        transcript.path.write_text(text)
+                transcript.user(f"again {number}{at}")
+                line = f"cd /w/{project} && {command}"
+                transcript.used(f"{number}{at}", "Bash", output, failed=output == error, command=line)
         run("memory", "archive", str(transcript.path), env=NOW)
     return home
 

@@ -146,10 +146,8 @@ def test_documents_and_calls_share_an_answer(
     episodes(run, messages)
     for number in range(12):
         transcript = Transcript(tmp_path / "calls" / f"{number}.jsonl", first=100 * number)
-        transcript.call(f"c{number}", "Bash", command=f"./poll {number}")
-        transcript.outcome(
-            f"c{number}", f"row {number}: TideTable of harbour {number} holds its rows, {number * 7} of them"
-        )
+        row = f"row {number}: TideTable of harbour {number} holds its rows, {number * 7} of them"
+        transcript.used(f"c{number}", "Bash", row, command=f"./poll {number}")
     run("memory", "archive", str(tmp_path / "calls"), env=NOW)
     hits = run("recall", query, "--limit", str(limit), env=NOW).result["hits"]
     assert len(hits) == limit
@@ -188,8 +186,8 @@ def test_a_failed_command_is_followed_by_its_working_form(
 ) -> None:
     transcript = Transcript(tmp_path / "s.jsonl")
     for number, (command, failed) in enumerate([("seal-lint run ./...", True), *then]):
-        transcript.call(f"c{number}", "Bash", command=command)
-        transcript.outcome(f"c{number}", "command not found: seal-lint" if failed else "0 issues", failed=failed)
+        output = "command not found: seal-lint" if failed else "0 issues"
+        transcript.used(f"c{number}", "Bash", output, failed=failed, command=command)
     run("memory", "archive", str(transcript.path), env=NOW)
     hits = run("recall", "seal-lint command not found", "--collection", "calls", env=NOW).result["hits"]
     [first] = [hit["observation"] for hit in hits if hit["id"].endswith(":1")]

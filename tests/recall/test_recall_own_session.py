@@ -27,8 +27,8 @@ def at_work(transcript: Work, cwd: Path) -> Work:
         file.write(f"{SOURCE}{own}\n")
     for file_name in ("gauge", "chart", "harbour"):
         details = [f"{file_name}Detail{letter}Longer_than_any_other_name" for letter in "ABCDEFGHI"]
-        transcript.call(file_name, "Read", file_path=f"{cwd}/src/{file_name}.py")
-        transcript.outcome(file_name, "\n".join(f"{number:6}→def {name}():" for number, name in enumerate(details, 1)))
+        shown = "\n".join(f"{number:6}→def {name}():" for number, name in enumerate(details, 1))
+        transcript.used(file_name, "Read", shown, file_path=f"{cwd}/src/{file_name}.py")
         (cwd / "src" / f"{file_name}.py").write_text("\n".join(f"def {name}():" for name in details))
     transcript.bash("make build 2>&1")
     transcript.bash("make check 2>&1", "Exit code 1\nFAILED test_waits", failed=True)

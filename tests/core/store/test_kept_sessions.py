@@ -63,10 +63,7 @@ def test_a_forgotten_call_leaves_its_number_but_no_names(db: apsw.Connection) ->
     )
     assert calls.forget(db, "a", 2) is True
     assert calls.forget(db, "a", 2) is calls.forget(db, "a", 3) is calls.forget(db, "b", 1) is False
-    assert calls.of_session(db, "a") == [
-        call("a", 1),
-        call("a", 2, tool="", command="", outcome=calls.FORGOTTEN),
-    ]
+    assert calls.of_session(db, "a") == [call("a", 1), call("a", 2, tool="", command="", outcome=calls.FORGOTTEN)]
     assert calls.holding_any(db, ["shard_17"], {}) == [] and len(calls.holding_any(db, ["make"], {})) == 1
     assert {row["name"] for row in calls.names(db, "a", every=True)} == {"from", "to"}
     assert sessions.totals(db) == (0, 2)
