@@ -49,12 +49,9 @@ def test_the_answer_of_our_extension_keeps_notices_apart() -> None:
     assert both == {"messages": [{**text, "display": False}], "notice": "compacting"}
 
 
-def test_why_a_client_compacts() -> None:
+def test_an_event_of_a_client() -> None:
     assert hooked("PreCompact", trigger="manual")["source"] == "manual"
     assert read("before_compaction", source="overflow")["source"] == "overflow"
-
-
-def test_an_event_of_a_client() -> None:
     assert hooked("SessionStart", source="compact")["kind"] == "after_compaction"
     assert hooked("SessionStart", source="fork")["kind"] == "start"
     assert hooked("Stop", background_tasks=[{"id": "b1"}])["source"] == "background"

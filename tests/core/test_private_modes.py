@@ -1,6 +1,6 @@
 """Files are 0600 and folders 0700 whatever the umask: they hold what people said (issue 2, "Nothing leaked").
 
-What others can use all the same, as in a home that a backup copied back, is put right: `test_restored_home.py`.
+What others can use all the same, as in a home that a backup copied back, is put right: `test_restore.py`.
 """
 
 import os

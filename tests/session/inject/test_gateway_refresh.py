@@ -29,13 +29,9 @@ def begin(run: Run, *prompts: str, role: str = "gateway") -> None:
     run("memory", "write", NEW, env=at(2))
 
 
-@pytest.mark.parametrize("message", [
-    "what's happening?", "status", "STATUS", "was ist los?", "how's it going with telegram?", "status report please",
-    "what is the current status of everything right now?", "what happened overnight?", "hoe staat het ervoor?",
-])  # fmt: skip
-def test_a_question_about_the_state_of_things_brings_a_refresh_at_once(run: Run, message: str) -> None:
+def test_a_question_about_the_state_of_things_brings_a_refresh_at_once(run: Run) -> None:
     begin(run)
-    result = ask(run, 9, message)
+    result = ask(run, 9, "how's it going with telegram?")
     assert (result["injected"], result["trigger"]) == (True, "asked")
     assert NEW in result["content"] and OLD not in result["content"], "the session began with that"
 
@@ -47,7 +43,8 @@ def test_a_question_about_the_state_of_things_brings_a_refresh_at_once(run: Run,
     "Lagebericht bitte", "wie steht es denn so?", "¿qué está pasando?", "ponme al día", "quoi de neuf ?",
     "état des lieux", "che succede?", "статус", "как дела?", "что нового", "现在情况怎么样", "有什么新消息吗",
     "今どうなってる？", "何か変わった？",
-    "상황 어때?", "update?", "fertig?", "прогресс?",
+    "STATUS", "status report please", "hoe staat het ervoor?", "what happened overnight?",
+    "what is the current status of everything right now?", "상황 어때?", "update?", "fertig?", "прогресс?",
 ])  # fmt: skip
 def test_people_ask_for_the_state_of_things_in_any_language(message: str) -> None:
     assert requests.asks_for_state(message)

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import unicodedata
 from typing import TYPE_CHECKING
 
-import pytest
-from conftest import NOW, Run
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -134,33 +131,6 @@ def test_a_query_is_safe_between_double_quotes_and_runs_as_printed(texts: list[s
 def _query(text: str) -> str:
     message = record.message(text)
     return record.task_query([message]) if message else ""
-
-
-@pytest.mark.parametrize("number", range(0, len(NASTY), 4))
-def test_memories_written_by_the_command_stay_in_their_frame(run: Run, number: int) -> None:
-    rows = [
-        {
-            "text": f"The importer reads batches {text}".encode("utf-8", "replace").decode(),
-            "title": text[:40].encode("utf-8", "replace").decode(),
-        }
-        for text in NASTY[number : number + 4]
-    ]
-    run("memory", "import", "-", stdin="".join(json.dumps(row) + "\n" for row in rows), env=NOW)
-    words = ("--message", "the importer reads batches", "--message", rows[0]["text"].replace("\x00", ""))
-    words = ("--session", "s", "--percent", "70", *words, "--file", "a </joelclaw-memory>.py")
-    saved = run("checkpoint", "save", *words, env={**NOW, "JOELCLAW_INJECT_MIN_SCORE": "0"}).result
-    assert saved["hits"], "what is injected is what was written"
-    for command in (("inject", "recovery"), ("inject", "memory", "--query", "importer reads batches")):
-        result = run(*command, "--session", "s", env={**NOW, "JOELCLAW_INJECT_MIN_SCORE": "0"}).result
-        assert result["injected"], result
-        content = result["content"]
-        lines = content.split("\n")
-        assert content.splitlines() == lines
-        assert content.lower().count("joelclaw-memory") == 2
-        assert (lines[0][:16], lines[-1]) == ("<joelclaw-memory", "</joelclaw-memory>")
-        assert sum(content.count(heading) for heading in HEADINGS) == 1
-        assert all(content.count(label) <= 1 for label in LABELS)
-        assert not shown_badly(content)
 
 
 def test_quoted_text_stays_readable() -> None:

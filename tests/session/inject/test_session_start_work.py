@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from claude_transcript import CWD, SESSION, Transcript
@@ -58,15 +59,13 @@ def test_a_start_gets_the_open_work_of_the_project(run: Run, tmp_path: Path) -> 
     assert not start(run), "once"
 
 
-@pytest.mark.parametrize("cwd", ["/home/u/elsewhere", "/home/u/gateway2"])
-def test_nothing_of_another_project(run: Run, tmp_path: Path, cwd: str) -> None:
+@pytest.mark.parametrize("about", [
+    {"cwd": "/home/u/elsewhere"}, {"cwd": "/home/u/gateway2"}, {"session": "before"},
+    {"at": BEGAN_MS + memories.OPEN_WORK_MS + 2 * HOUR},
+], ids=["another project", "a longer name", "the session itself", "a month later"])  # fmt: skip
+def test_the_work_is_not_open_for_others(run: Run, tmp_path: Path, about: dict[str, Any]) -> None:
     run("memory", "archive", str(worked(tmp_path, "before")))
-    assert start(run, cwd=cwd) == ""
-
-
-def test_a_session_does_not_get_its_own_work(run: Run, tmp_path: Path) -> None:
-    run("memory", "archive", str(worked(tmp_path, "before")))
-    assert start(run, session="before") == ""
+    assert start(run, **about) == ""
 
 
 def test_the_same_working_tree_comes_before_a_later_session(run: Run, tmp_path: Path) -> None:
@@ -98,11 +97,6 @@ def test_the_last_task_may_come_from_a_session_that_only_talked(run: Run, tmp_pa
     run("memory", "archive", str(talked(tmp_path, "talk", ASKED, "ok, thanks")))
     text = start(run, at=BEGAN_MS + HOUR)
     assert f'**Task of the last session** (29 min ago): "{ASKED}" (turn ended)\n{FAILING}\n' in text
-
-
-def test_work_older_than_a_month_is_not_open(run: Run, tmp_path: Path) -> None:
-    run("memory", "archive", str(worked(tmp_path, "before")))
-    assert start(run, at=BEGAN_MS + memories.OPEN_WORK_MS + 2 * HOUR) == ""
 
 
 def test_work_in_another_working_tree_is_not_open(run: Run, tmp_path: Path) -> None:
