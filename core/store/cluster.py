@@ -231,7 +231,7 @@ class ClusterSource(Candidates):
             if document["forgotten_at"] is None and is_asked_for:
                 documents[document["id"]] = document, vectors.get(document["rowid"], b"")
         for document, vector in sorted(documents.values(), key=lambda copy: (copy[0]["created_at"], copy[0]["id"])):
-            stored_documents.insert(self._db, document, vector)
+            stored_documents.insert(self._db, document, vector, signature=False)
 
 
 def document_to_row(document: Document, vector: bytes = b"") -> Row:

@@ -42,14 +42,17 @@ NAMES = tuple(name for name in blank("", "", "", 0) if name != "collection")
 """The columns of the table `document`."""
 
 
-def insert(db: apsw.Connection, document: Document, vector: bytes) -> int:
-    """Add a document to the table and, with its int8 vector (empty for none), to both indexes; returns its row."""
+def insert(db: apsw.Connection, document: Document, vector: bytes, *, signature: bool = True) -> int:
+    """Add a document to the table and, with its int8 vector (empty for none), to both indexes; returns its row.
+
+    `signature`: a search by meaning will begin with the signatures of vectors.
+    """
     first, last = row_range(document["collection"])
     free = "SELECT coalesce(max(rowid), ?) + 1 FROM document WHERE rowid BETWEEN ? AND ?"
     rowid = int(db.execute(free, (first, first, last)).get)
     values = _values(document, rowid)
     db.execute(f"INSERT INTO document ({', '.join(NAMES)}) VALUES ({marks(NAMES)})", values)
-    _index(db, rowid, document, vector)
+    _index(db, rowid, document, vector, signature=signature)
     return rowid
 
 
@@ -285,7 +288,7 @@ def _values(document: Document, rowid: int) -> tuple[Any, ...]:
     return tuple(values[name] for name in NAMES)
 
 
-def _index(db: apsw.Connection, rowid: int, document: Document, vector: bytes) -> None:
+def _index(db: apsw.Connection, rowid: int, document: Document, vector: bytes, *, signature: bool = True) -> None:
     text = f"{document['title']}\n{document['text']}" if document["title"] else document["text"]
     db.execute(
         "INSERT INTO lexicon (rowid, text, context, parts) VALUES (?, ?, ?, ?)",
@@ -293,6 +296,7 @@ def _index(db: apsw.Connection, rowid: int, document: Document, vector: bytes) -
     )
     if vector:
         db.execute("INSERT INTO vector (document, space, value) VALUES (?, ?, ?)", (rowid, STATIC_SPACE, vector))
+    if vector and signature:
         statement = "INSERT INTO signature (rowid, collection, bits) VALUES (?, ?, vec_quantize_binary(vec_int8(?)))"
         _change_signatures(db, statement, (rowid, rowid >> COLLECTION_SHIFT, vector))
 
