@@ -1,14 +1,17 @@
-"""What a session copied from another: it stays with the session in which it first appeared. Hot path.
+"""What a session copied from another: it stays with the session that said it first. Hot path.
 
-A fork or a subagent may begin with the history of its parent. How a copy is known:
+A fork, a resumed session or a subagent may begin with the history of its parent. How a copy is known:
 
-| the transcript says | for example in | handling |
+| the transcript says | for example in | what is done |
 |---|---|---|
-| in each line, its session | Claude Code | `Piece.begin_line` gives the line to that session |
+| in each line, whose it is | Claude Code | `Transcript._owner_of`: the line is stored as one of that session |
 | in its first line, its parent; entries have no ids | Codex | `end_of_copies`: reading begins after them |
-| nothing, but copies keep their ids | pi, Gemini CLI | both sessions claim the episode: `settle` |
+| nothing, but copies keep their ids | pi, Gemini CLI | the session that is read later claims the episode: `settle` |
 | nothing, but copies keep their times and texts | OpenCode, notes | likewise (`SessionArchive._copy_of`) |
 | nothing, and entries have no ids | Codex | both sessions begin with the same words: `settle_opening` |
+
+In come claims: from `ingest` in a hook, from `transcript_files` after all files. What the sessions copied is moved to
+its owner, or deleted. The owner is then read again, since the copies may be in another order.
 """
 
 from __future__ import annotations
@@ -78,23 +81,23 @@ def settle(db: apsw.Connection, claims: Sequence[Claim], *, is_live: bool = Fals
     | the claimant runs, and either has said nothing of its own | `_guessed_owner` | undecided: the holder keeps it |
     | nothing | `_guessed_owner` | the session that said nothing else, or said something else first |
 
-    If the holder is not the owner, the episode is moved. The calls that the others copied are deleted.
-
-    Returns the sessions that got episodes. They must be read again, since the others may have them in another order.
+    Returns the sessions that got episodes of others. They must be read again.
     """
     claimants: dict[str, set[str]] = {}  # by episode
     for claim in claims:
         claimants.setdefault(claim.episode, set()).update((claim.holder, claim.claimant))
+    groups: dict[frozenset[str], list[str]] = {}  # the episodes that the same sessions claim
+    for episode, names in claimants.items():
+        groups.setdefault(frozenset(names), []).append(episode)
     again: set[str] = set()
     with sqlite.transaction(db):
         _note_forks(db, claims, is_live=is_live)
-        for group in dict.fromkeys(map(frozenset, claimants.values())):
+        for group, episodes in groups.items():
             owner = _owner(db, group, claimants, is_live=is_live)
             if not owner:
                 continue
-            for episode in [name for name, names in claimants.items() if names == group]:
-                if _move(db, episode, owner):
-                    again.add(owner)
+            if [episode for episode in episodes if _move(db, episode, owner)]:
+                again.add(owner)
             for session in group - {owner}:
                 _note_copies(db, session, owner)
         for session in again:
