@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from core.records import Call, Edit, Filters, FoundCall, Name, Place
 
 FORGOTTEN = "forgotten"  # the outcome of a call that was forgotten
+RUNNING = "running"  # the outcome of a call whose process goes on in the background
 EMPTIED = "tool = '', file = '', command = '', error = '', passage = '', outcome = ?"
 MOST_SCORED = 5_000  # matches of a frequent word that get a BM25: the newest
 ONLY_OF_CALL = {"name": "first = ?2 AND last = ?2"}  # by table, which rows of a session only the call ?2 has

@@ -1,22 +1,29 @@
-"""The archive: transcripts become episodes, calls, names and places, so that all of a session can be found later.
+"""The archive: transcripts become rows of the store, so that all of a session can be found later.
 
-How a line becomes rows, with the functions in the order in which they run. A hook calls `ingest_file` with its
-transcript; `memory archive` finds the files and their sessions first (`transcript_files`).
+What becomes of four lines; each line is also a node of the session's tree:
 
-    ingest.ingest_file                  continues at the stored offset, a piece (up to 1 MB; in a hook 256 KB) at a time
-        _begin_file                     at the start of a transcript of Codex: skips what it copied
-        Reader._add_line                line → entries, by the client; `admission` leaves out excluded folders
-            Piece.begin_line            the node of the line in the session's tree
-                pieces_of_others        the piece of the parent, if a fork copied the line; else the session's own piece
+| line | entry | rows |
+|---|---|---|
+| the user: `run the tests` | prompt | a document: `user: run the tests` |
+| the agent: Bash, `pytest -q` | call | call 1 |
+| `tests/test_tides.py:12: AssertionError: high_water` | result | call 1: failed, with this line as its error; a name: |
+| | | high_water; its place: tests/test_tides.py, line 12 |
+| the agent: `The tide is late.` | answer | a document: `assistant: The tide is late.`, with the prompt as its context |
+
+A hook calls `ingest_file` with its transcript; `memory archive` finds the files and their sessions first
+(`transcript_files`). The main line:
+
+    ingest.Transcript.ingest            piece by piece (1 MB; in a hook 256 KB), from the stored offset to the end
+        _next_piece, _add_line          line → entries, by the client; `admission` leaves out excluded folders
+            Piece.begin_line            a node of the tree; the piece of the session from which a fork copied the line
             Piece.add                   entry → Message: a prompt, answer, note or title, cut and redacted (`texts`)
-                SessionCalls.add        entry → CallDraft (a call, its result, its edits); plan; compaction
+                PieceCalls.add          entry → CallDraft (a call, its result, its edits); plan; compaction
         SessionArchive.store            embeds the messages; then, in one transaction:
-            kinds.start_over            deletes the rows of a session that is to be read again
-            store_copied                the same as below for each of `pieces_of_others`, as rows of that session
+            store_copied                the same as below, for what a fork copied, as rows of the other session
             _store_episodes             Message → a document, with both indexes
-            SessionCalls.store          CallDraft → a call with its names and places (`seen_places`, `error_cause`)
+            call_rows.store_calls       CallDraft → a call with its names, places and edits; plan; compaction
             branches.follow             nodes → the turns that the user took back are abandoned
-            save_transcript_position    the offset after the piece, and what the next piece needs (`carry`)
+            save_transcript_position    the offset after the piece, and what the next piece needs (`Carry`)
     copies.settle                       gives what several sessions have to the session that said it first
 
 Why nothing is stored twice, in whatever order transcripts are read:

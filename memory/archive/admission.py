@@ -1,7 +1,8 @@
 """Which entries of a session may be archived, if the user has excluded folders or switched something off. Hot path.
 
-The folder of each entry decides, not that of the session, which may move. It is the folder that the entry's line names,
-or the last line before it that names one. A shell call may name another.
+In come the entries of each line, from `ingest`; out go those that may be archived. The folder of each entry decides,
+not that of the session, which may move: the folder that the entry's line names, or the last line before it that names
+one. A shell call may name another. `transcript_files` asks for the folder of a whole transcript.
 """
 
 from __future__ import annotations
@@ -31,14 +32,14 @@ class Admission:
     `read`: the session's transcript, None if its client sends its entries.
     """
 
-    def __init__(self, known: Switches, origin: Origin, client: Client, read: Source | None) -> None:
-        self._switches = known
-        of_projects = any(period["scope"] == "project" for period in known["silences"])
-        self._needs_folder = bool(known["excluded"]) or of_projects
+    def __init__(self, origin: Origin, read: Source | None) -> None:
+        self._switches = switches.load()[0]
+        of_projects = any(period["scope"] == "project" for period in self._switches["silences"])
+        self._needs_folder = bool(self._switches["excluded"]) or of_projects
         self._session = origin.session
         self._default = origin.cwd or files.current_folder()
         self._folder = self._default
-        self._client = client
+        self._client = clients.by_name(origin.agent)
         self._read = read
         self._at: int | None = None  # of the last entry with a time
 
@@ -72,6 +73,22 @@ class Admission:
         periods += switches.off_periods(self._switches, owner, folder) if owner else []
         is_off = bool(periods) and switches.is_in_period(periods, self._at)
         return not is_off and not switches.is_excluded(self._switches, folder)
+
+
+def folder_to_archive(path: str, agent: str, cwd: str, changed: int) -> str | None:
+    """The first folder of a transcript that is not excluded; None if all are, or if one may be and `cwd` is unknown.
+
+    `changed`: when the transcript last changed, in ms.
+    """
+    known = switches.load()[0]
+    were_off = (row["scope"] == "project" and row["since"] <= changed for row in known["silences"])
+    if not cwd and (known["excluded"] or any(were_off)):
+        return None
+    if not known["excluded"]:
+        return cwd
+    with sources.open_source(path) as read:
+        named = [cwd, *folders_in(read, clients.by_name(agent))]
+    return next((folder for folder in named if not switches.is_excluded(known, folder)), None)
 
 
 def has_excluded_folder(path: str, agent: str, known: Switches) -> bool:

@@ -1,6 +1,8 @@
 """Reads the new part of a session piece by piece and archives it: the main line of `memory.archive`. Hot path.
 
-`ingest_file` reads a transcript. `ingest_entries` takes what a client without a transcript sends.
+In comes a transcript (`ingest_file`: from a hook, or from `transcript_files`), or what a client without a transcript
+sends to a hook (`ingest_entries`). Each line becomes entries, which are given to a `session_archive.Piece`. Out goes
+each piece to `SessionArchive.store`, and an `Ingested` with the counts to the caller.
 """
 
 from __future__ import annotations
@@ -26,37 +28,9 @@ if TYPE_CHECKING:
 
     from core.store.sources import Source
     from memory.archive.admission import Admission
-    from memory.archive.carry import Carry
-    from memory.archive.session_archive import Piece, Position
+    from memory.archive.session_archive import Carry, Piece, Position, SessionArchive
 
 PIECE_BYTES = 256 * 1024  # of a piece in a hook; a longer line is read, too
-
-
-class Ingested:
-    """The result of ingesting a session. As the result of a file, it has no client if nothing was ingested: for the
-    `reason`, or, if there is none, because its folder is excluded.
-    """
-
-    def __init__(self, client: str = "", reason: str = "") -> None:
-        self.client = client
-        self.reason = reason
-        self.added = 0  # new episodes
-        self.updated = 0  # episodes that have grown
-        self.calls = 0  # new calls
-        self.bytes = 0  # read
-        self.bad_lines = 0  # that hold no JSON object, or nothing that is known of a form of ours
-        self.claims: list[Claim] = []  # for `copies.settle`
-        self.is_rewound = False  # the user went back to an earlier entry
-        self.entries: list[Entry] = []  # the last 400 in a hook, for the feedback about memories
-
-    def add(self, piece: Piece, added: int, updated: int, calls: int) -> None:
-        """Count a piece and what `SessionArchive.store` returned for it."""
-        self.added += added
-        self.updated += updated
-        self.calls += calls
-        self.bad_lines += piece.bad_lines
-        self.is_rewound |= piece.is_rewound
-        self.entries = [*self.entries, *piece.entries][-400:]
 
 
 def ingest_file(
@@ -75,14 +49,14 @@ def ingest_file(
     ingested = Ingested(origin.agent)
     try:
         with sources.open_source(path) as source:
-            reader = Reader(source, path, origin, deadline=deadline, is_short=is_short)
-            _ingest_pieces(db, reader, ingested)
-            if ingested.added and reader.client.copied_types:
+            transcript = Transcript(db, source, path, origin, deadline=deadline, is_short=is_short)
+            transcript.ingest(ingested)
+            if ingested.added and transcript.client.copied_types:
                 from memory.archive import copies
 
                 copies.settle_opening(db, clean_name(origin.session))
             if deadline is not None and _settle(db, ingested.claims, origin):
-                _ingest_pieces(db, reader, again := Ingested())
+                transcript.ingest(again := Ingested())
                 ingested.is_rewound |= again.is_rewound
                 _settle(db, again.claims, origin)  # such as copies of a parent's calls, which it has once more
     except FileNotFoundError:
@@ -94,37 +68,6 @@ def ingest_file(
     return ingested
 
 
-def _ingest_pieces(db: apsw.Connection, reader: Reader, ingested: Ingested) -> None:
-    """Read and store piece by piece, until nothing is left or a limit is reached."""
-    name, archive = source_of(reader.path), None
-    while True:
-        position = sessions.transcript_position(db, name)
-        begin, carry = reader.resume(position)
-        if not reader.source.read(1, begin):
-            return
-        if archive is None:
-            from memory.archive.session_archive import Piece, SessionArchive
-
-            archive = SessionArchive(db, reader.origin, ingested.claims)
-        if sessions.is_forgotten(db, archive.session):
-            return
-        piece = Piece(archive, carry)
-        if not begin and reader.client.copied_types:
-            begin = _begin_file(db, reader, piece, ingested)
-            if ingested.bytes and reader.is_over():
-                return
-        reader.fill(piece, begin)
-        if piece.end == begin:
-            return
-        stored = archive.store(name, position, piece, reader.head(piece.end))
-        if stored is None:  # another process was faster: continue from its offset
-            continue
-        ingested.add(piece, *stored)
-        ingested.bytes += piece.end - begin
-        if reader.is_over():
-            return
-
-
 def _settle(db: apsw.Connection, claims: list[Claim], origin: Origin) -> bool:
     """Settle the claims of a running session; returns whether its transcript must be read again."""
     if not claims:
@@ -134,17 +77,14 @@ def _settle(db: apsw.Connection, claims: list[Claim], origin: Origin) -> bool:
     return clean_name(origin.session) in copies.settle(db, claims, is_live=True)
 
 
-def source_of(path: str) -> str:
-    """The name under which a file's offset is stored: its real path, without secrets."""
-    return redact(clean(sources.real_path(path)))[0]
-
-
-class Reader:
-    """Reads the new lines of a transcript (`path`) of a session (`origin`) in pieces."""
+class Transcript:
+    """A transcript whose new lines are archived in pieces."""
 
     def __init__(
-        self, source: Source, path: str, origin: Origin, *, deadline: float | None = None, is_short: bool = False
-    ) -> None:
+        self, db: apsw.Connection, source: Source, path: str, origin: Origin, *, deadline: float | None = None,
+        is_short: bool = False,
+    ) -> None:  # fmt: skip
+        self.db = db
         self.source = source
         self.path = path
         self.origin = origin
@@ -156,17 +96,41 @@ class Reader:
         self._is_named_by_session = self.client.named_by_file and name == origin.session
         self._repeats_prompts: bool | None = None  # its lines say again what the user typed
         self._admission = _admission(origin, source)
+        self._archive: SessionArchive | None = None
 
-    def of_file(self, source: Source, path: str) -> Reader:
-        """The same for another file of the session."""
-        return Reader(source, path, self.origin, deadline=self._deadline, is_short=self._is_short)
+    def ingest(self, ingested: Ingested) -> None:
+        """Archive piece by piece, until nothing is left or a limit is reached.
 
-    def is_over(self) -> bool:
-        """Whether no further piece may be read."""
-        return self._is_short or self._is_late()
+        Each piece is stored together with the position after it, at which the next piece begins: in this call, in the
+        next, or after a kill.
+        """
+        while piece := self._next_piece(ingested):
+            if piece.archive.store(piece):  # else another process was faster
+                ingested.add(piece)
+                if self._is_over():
+                    return
 
-    def _is_late(self) -> bool:
-        return self._deadline is not None and time.monotonic() >= self._deadline
+    def _next_piece(self, ingested: Ingested) -> Piece | None:
+        """The lines after the stored position, about a megabyte of them; None if there are none to archive."""
+        name = source_of(self.path)
+        position = sessions.transcript_position(self.db, name)
+        begin, carry = self.resume(position)
+        if not self.source.read(1, begin):
+            return None
+        from memory.archive.session_archive import Piece, SessionArchive
+
+        self._archive = self._archive or SessionArchive(self.db, self.origin)
+        if sessions.is_forgotten(self.db, self._archive.session):
+            return None
+        piece = Piece(self._archive, carry, name, position)
+        if not begin and self.client.copied_types:
+            begin = self._begin_rollout(piece, ingested)
+            if ingested.bytes and self._is_over():
+                return None
+        piece.begin = piece.end = begin
+        self._fill(piece)
+        piece.head = self.head(piece.end)
+        return piece if piece.end > begin else None
 
     def resume(self, position: Position | None) -> tuple[int, str]:
         """The offset and the carry with which reading continues; 0 and "" if the file is new, was cut or replaced."""
@@ -180,22 +144,28 @@ class Reader:
         """A fingerprint of the first kilobyte before an offset: it identifies the file."""
         return words.fingerprint(self.source.read(min(offset, 1024), 0).decode("latin-1"))
 
-    def fill(self, piece: Piece, begin: int) -> None:
-        """Add the lines after an offset to a piece, and set its end; after the deadline no more than the first."""
-        piece.end = begin
+    def _is_over(self) -> bool:
+        """Whether no further piece may be read."""
+        return self._is_short or self._is_late()
+
+    def _is_late(self) -> bool:
+        return self._deadline is not None and time.monotonic() >= self._deadline
+
+    def _fill(self, piece: Piece) -> None:
+        """Add the next lines to a piece, and move its end; after the deadline no more than the first."""
         if self._admission is not None:
             self._admission.go_on_in(piece.carry.folder)
         piece.keeps_entries = self._deadline is not None
-        lines = content.read_lines(self.source, begin, PIECE_BYTES if piece.keeps_entries else 1024 * 1024)
+        lines = content.read_lines(self.source, piece.begin, PIECE_BYTES if piece.keeps_entries else 1024 * 1024)
         for number, (line, end) in enumerate(lines, 1):
-            if piece.end > begin and self._is_late():
+            if piece.end > piece.begin and self._is_late():
                 break
             piece.end = end
             if line.strip():
                 self._add_line(piece, line, [later for later, _ in lines[number : number + 20]])
 
     def _add_line(self, piece: Piece, line: bytes, following: Iterable[bytes]) -> None:
-        """Add the entries of a line to the piece of the session that said it; `following` are the next lines."""
+        """Add the entries of a line to the piece of the session whose they are; `following` are the next lines."""
         value = content.parsed(line)
         if value is None:
             piece.bad_lines += 1
@@ -206,21 +176,29 @@ class Reader:
             return
         head = entries[0]
         if head.kind == "prompt" and self.client.typed_marks:
-            head.text = self.typed(head, following)
-        is_named = self._is_named_by_session and head.kind != "title"
-        owner = head.copied_from or (head.session if is_named else "")
-        owner = owner if owner != self.origin.session else ""  # none if it is this session's
+            head.text = self._typed(head, following)
+        owner = self._owner_of(head)
         admitted = entries
         if self._admission is not None:
             admitted = self._admission.follow(entries, owner or (head.parent_session if self._is_side else ""))
-        own = piece.begin_line(head, owner)
+        piece = piece.begin_line(head, owner)
         for number, entry in enumerate(entries):
             if not entry.is_meta and (admitted is entries or entry in admitted):
                 if entry.kept_in:
                     entry.text = self._kept_output(entry.kept_in) or entry.text
-                own.add(entry, line, number)
+                piece.add(entry, line, number)
 
-    def typed(self, prompt: Entry, following: Iterable[bytes]) -> str:
+    def _owner_of(self, head: Entry) -> str:
+        """The session from which a line was copied; "" for a line of this session.
+
+        A fork marks the lines that it copied. In a session that was resumed under a new id, they name the former id.
+        """
+        owner = head.copied_from
+        if not owner and self._is_named_by_session and head.kind != "title":
+            owner = head.session
+        return "" if owner == self.origin.session else owner
+
+    def _typed(self, prompt: Entry, following: Iterable[bytes]) -> str:
         """What the user typed of a prompt; `following` are the next lines."""
         if self._repeats_prompts is None:
             begin = self.source.read(PIECE_BYTES, 0)
@@ -240,83 +218,102 @@ class Reader:
         except (OSError, ValueError):
             return ""
 
+    # A transcript of Codex, whose entries have no ids, begins with copies, or goes on with another file
 
-def _admission(origin: Origin, source: Source | None = None) -> Admission | None:
-    """Which entries may be archived; None: all of them, as long as there are no switches."""
-    if not files.has_switches():
-        return None
-    from core import switches
-    from memory.archive.admission import Admission
+    def _begin_rollout(self, piece: Piece, ingested: Ingested) -> int:
+        """Begin the first piece of a transcript of Codex; returns the offset after the lines that it copied."""
+        from memory.archive import copies
 
-    known = switches.load()[0]
-    is_needed = known["excluded"] or known["silences"]
-    return Admission(known, origin, clients.by_name(origin.agent), source) if is_needed else None
+        line, header_end = next(iter(content.read_lines(self.source, 0, 1)), (b"", 0))
+        first = content.parsed(line) or {}
+        header = next(iter(clients.entries_of(self.client, first)), Entry("node"))
+        if continued := self.client.continued(self.path, first):
+            self._go_back(piece, ingested, *continued)
+            piece.begin_line(header)
+            return header_end
+        parent = header.copied_from
+        is_other = parent and parent not in os.path.basename(self.path)
+        original = next(self.client.files_of(parent, self.path), "") if is_other else ""
+        end, forked_at = copies.end_of_copies(self.source, self.client, original, header.at or 0)
+        if end:
+            piece.begin_line(header)
+            piece.forked_at = forked_at
+        return end
 
+    def _go_back(self, piece: Piece, ingested: Ingested, session: str, left: str, left_at: int) -> None:
+        """Begin a file in which a session goes on since the user went back (Codex 0.171): with the earlier files, and a
+        rewind to before the first prompt that it leaves out.
+        """
+        from memory.archive.session_archive import Carry
 
-# A transcript of Codex, whose entries have no ids, begins with copies, or goes on with another file
+        files = {_end_of_name(file): file for file in self.client.files_of(session, self.path, "*")}
+        for name in sorted(name for name in files if name < _end_of_name(self.path)):
+            try:
+                with sources.open_source(files[name]) as source:
+                    earlier = Transcript(
+                        self.db, source, files[name], self.origin, deadline=self._deadline, is_short=self._is_short
+                    )
+                    earlier.ingest(ingested)
+            except (OSError, ValueError):
+                pass
+            if position := sessions.transcript_position(self.db, source_of(files[name])):
+                piece.carry.mark = max(piece.carry.mark, Carry.from_json(position[2]).mark)
+        piece.carry.leaf = piece.carry.mark
+        if prompt := self._first_prompt(files.get(left, ""), left_at):
+            piece.begin_line(Entry("rollback", rewound_to=prompt))
 
-
-def _begin_file(db: apsw.Connection, reader: Reader, piece: Piece, ingested: Ingested) -> int:
-    """Begin the first piece of a transcript of Codex; returns the offset after the lines that it copied."""
-    from memory.archive import copies
-
-    line, header_end = next(iter(content.read_lines(reader.source, 0, 1)), (b"", 0))
-    first = content.parsed(line) or {}
-    header = next(iter(clients.entries_of(reader.client, first)), Entry("node"))
-    if continued := reader.client.continued(reader.path, first):
-        _go_back(db, reader, piece, ingested, continued)
-        piece.begin_line(header)
-        return header_end
-    parent = header.copied_from
-    is_other = parent and parent not in os.path.basename(reader.path)
-    original = next(reader.client.files_of(parent, reader.path), "") if is_other else ""
-    end, forked_at = copies.end_of_copies(reader.source, reader.client, original, header.at or 0)
-    if end:
-        piece.begin_line(header)
-        piece.forked_at = forked_at
-    return end
-
-
-def _go_back(
-    db: apsw.Connection, reader: Reader, piece: Piece, ingested: Ingested, continued: tuple[str, str, int]
-) -> None:
-    """Begin a file in which a session goes on since the user went back (Codex 0.171): with the earlier files, and a
-    rewind to before the first prompt that it leaves out.
-    """
-    from memory.archive.carry import Carry
-
-    session, left, left_at = continued
-    files = {_end_of_name(file): file for file in reader.client.files_of(session, reader.path, "*")}
-    for name in sorted(name for name in files if name < _end_of_name(reader.path)):
+    def _first_prompt(self, path: str, offset: int) -> str:
+        """The id of the first prompt after an offset of another file of the session; "" if there is none."""
         try:
-            with sources.open_source(files[name]) as source:
-                _ingest_pieces(db, reader.of_file(source, files[name]), ingested)
+            with sources.open_source(path) as source:
+                for line, end in content.lines_from(source, offset):
+                    head = next(iter(clients.entries_of(self.client, content.parsed(line) or {})), None)
+                    following = (later for later, _ in content.read_lines(source, end, PIECE_BYTES)[:20])
+                    if head and head.kind == "prompt" and self._typed(head, following):
+                        return head.id
         except (OSError, ValueError):
             pass
-        if position := sessions.transcript_position(db, source_of(files[name])):
-            piece.carry.mark = max(piece.carry.mark, Carry.from_json(position[2]).mark)
-    piece.carry.leaf = piece.carry.mark
-    if prompt := _first_prompt(reader, files.get(left, ""), left_at):
-        piece.begin_line(Entry("rollback", rewound_to=prompt))
-
-
-def _first_prompt(reader: Reader, path: str, offset: int) -> str:
-    """The id of the first prompt after an offset of another file of the session; "" if there is none."""
-    try:
-        with sources.open_source(path) as source:
-            for line, end in content.lines_from(source, offset):
-                head = next(iter(clients.entries_of(reader.client, content.parsed(line) or {})), None)
-                following = (later for later, _ in content.read_lines(source, end, PIECE_BYTES)[:20])
-                if head and head.kind == "prompt" and reader.typed(head, following):
-                    return head.id
-    except (OSError, ValueError):
-        pass
-    return ""
+        return ""
 
 
 def _end_of_name(path: str) -> str:
     """The id at the end of a file's name. Those of the files of a session rise."""
     return os.path.splitext(os.path.basename(sources.plain_path(path)))[0][-36:]
+
+
+def source_of(path: str) -> str:
+    """The name under which a file's offset is stored: its real path, without secrets."""
+    return redact(clean(sources.real_path(path)))[0]
+
+
+class Ingested:
+    """The result of ingesting a session. As the result of a file, it has no client if nothing was ingested: for the
+    `reason`, or, if there is none, because its folder is excluded.
+    """
+
+    def __init__(self, client: str = "", reason: str = "") -> None:
+        self.client = client
+        self.reason = reason
+        self.added = 0  # new episodes
+        self.updated = 0  # episodes that have grown
+        self.calls = 0  # new calls
+        self.bytes = 0  # read
+        self.bad_lines = 0  # that hold no JSON object, or nothing that is known of a form of ours
+        self.claims: list[Claim] = []  # for `copies.settle`
+        self.is_rewound = False  # the user went back to an earlier entry
+        self.entries: list[Entry] = []  # the last 400 in a hook, for the feedback about memories
+
+    def add(self, piece: Piece) -> None:
+        """Count a piece that was stored."""
+        self.added += piece.added
+        self.updated += piece.updated
+        self.calls += piece.new_calls
+        self.bytes += piece.end - piece.begin
+        for part in (*piece.pieces_of_others.values(), piece):
+            self.claims += part.claims
+        self.bad_lines += piece.bad_lines
+        self.is_rewound |= piece.is_rewound
+        self.entries = [*self.entries, *piece.entries][-400:]
 
 
 # What a client without a transcript sends, and what was said in an excluded folder
@@ -327,11 +324,11 @@ def ingest_entries(db: apsw.Connection, entries: Sequence[Entry], origin: Origin
     from memory.archive.session_archive import Piece, SessionArchive
 
     ingested = Ingested(origin.agent)
-    archive = SessionArchive(db, origin, ingested.claims)
+    archive = SessionArchive(db, origin)
     name = "session:" + archive.session
     while not sessions.is_forgotten(db, archive.session):
         position = sessions.transcript_position(db, name)
-        piece = Piece(archive, position[2] if position else "")
+        piece = Piece(archive, position[2] if position else "", name, position)
         admission = _admission(origin)
         taken_back = [entry for entry in entries if entry.kind == "rollback"]  # before anything else was said
         for entry in [*taken_back, *_not_known(entries, piece.carry)]:
@@ -339,9 +336,8 @@ def ingest_entries(db: apsw.Connection, entries: Sequence[Entry], origin: Origin
                 piece.begin_line(entry)
             if admission is None or admission.follow([entry]):
                 piece.add(entry)
-        stored = archive.store(name, position, piece, "")
-        if stored is not None:
-            ingested.add(piece, *stored)
+        if archive.store(piece):
+            ingested.add(piece)
             break
     _settle(db, ingested.claims, origin)
     return ingested
@@ -365,7 +361,7 @@ def pass_over(db: apsw.Connection, path: str, entries: Sequence[Entry], origin: 
 
     Without entries, this means what its transcript has so far; for a client that writes no folders.
     """
-    from memory.archive.carry import Carry
+    from memory.archive.session_archive import Carry
 
     session = clean_name(origin.session)
     name = "session:" + session if entries else source_of(path)
@@ -378,12 +374,21 @@ def pass_over(db: apsw.Connection, path: str, entries: Sequence[Entry], origin: 
             carry.passed = identifier_of(entry, session, b"", 0)
     if not entries:
         with sources.open_source(path) as source:
-            reader = Reader(source, path, origin)
-            begin, _ = reader.resume(position)
+            transcript = Transcript(db, source, path, origin)
+            begin, _ = transcript.resume(position)
             offset = max((end for _, end in content.lines_from(source, begin)), default=begin)
-            head = reader.head(offset)
+            head = transcript.head(offset)
     with sqlite.transaction(db):
         sessions.save_transcript_position(db, name, offset, head, carry.to_json(), origin.now)
+
+
+def _admission(origin: Origin, source: Source | None = None) -> Admission | None:
+    """Which entries may be archived; None: all of them, as long as there are no switches."""
+    if not files.has_switches():
+        return None
+    from memory.archive.admission import Admission
+
+    return Admission(origin, source)
 
 
 def unreadable(path: str, reason: object) -> Failure:

@@ -1,35 +1,33 @@
-"""Stores the messages and calls of a session, a piece at a time: the second half of `memory.archive`. Hot path.
+"""Collects a piece of a session and stores it: the second half of the main line of `memory.archive`. Hot path.
 
-`SessionArchive` stores what a `Piece` has collected. Between two pieces, a `Carry` is kept with the position in the
-transcript. It holds above all the last message: the next message becomes its context, and some clients write a message
-again when it has grown.
+In come the entries of a piece, line by line, from `ingest` (`Piece.begin_line`, `Piece.add`). Out go its rows:
+`SessionArchive.store` writes them in one transaction, with the position in the transcript after the piece. A `Carry`
+is stored with the position. It holds what the next piece needs.
 """
 
 from __future__ import annotations
 
 import clients
 from clients.entries import Entry
-from core import TYPE_CHECKING, words
+from core import TYPE_CHECKING, json_text, words
 from core.project import repository_of
+from core.redaction import redact
 from core.store import branches, calls, documents, folders, sessions, sqlite
 from memory import gate
 from memory.archive import Claim, Origin, texts
-from memory.archive.call_drafts import SessionCalls
-from memory.archive.carry import Carry, Message
+from memory.archive.call_drafts import PieceCalls, Waiting
+from memory.archive.call_rows import store_calls
 from memory.archive.texts import clean_name, identifier_of
 from recall.vectors import document_vector
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import apsw
 
     from core.records import Document, Session
+    from core.store.branches import Mark
 
     Position = tuple[int, str, str]
     """How far a transcript is archived: the offset, a fingerprint of the file's beginning, and the carry as JSON."""
-    Ready = tuple[Document, bytes]
-    """An episode with its vector."""
 
 COLLECTION = "episodes"
 MAX_FOLDERS = 40  # of a session
@@ -39,31 +37,36 @@ class Piece:
     """A piece of a session, read and redacted, before it is stored. It continues the piece before it.
 
     A fork's piece holds one more piece for each session whose lines it copied: `pieces_of_others`, which hold none.
-
-    Args:
-        carry: what that piece left, as JSON; "" if this is the first piece.
+    `carry`: what the piece before it left, as JSON; "" if this is the first piece.
     """
 
-    def __init__(self, archive: SessionArchive, carry: str) -> None:
+    def __init__(self, archive: SessionArchive, carry: str, source: str = "", before: Position | None = None) -> None:
         self.archive = archive
         self.carry = Carry.from_json(carry)
         self.carry.session = archive.session
         self.is_first = not carry and not archive.copied_by
-        self.calls = SessionCalls(self.carry.work, archive.folder, is_copy=bool(archive.copied_by))
+        self.source = source  # the name under which the position in the transcript is stored
+        self.before = before  # that position, before the piece
+        self.begin = self.end = 0  # offsets in the transcript
+        self.head = ""  # a fingerprint of the beginning of the transcript
+        self.bad_lines = 0
+        self.calls = PieceCalls(self.carry.waiting, archive.folder, is_copy=bool(archive.copied_by))
         self.pieces_of_others: dict[str, Piece] = {}  # what a fork copied, by the session that said it
         self.keeps_entries = False  # else their texts stay in memory
         self.entries: list[Entry] = []
         self._by_id: dict[str, Message] = {last.id: last} if (last := self.carry.last) else {}
         self.changed: dict[str, Message] = {}  # by id, the messages that are new or say more than before
-        self.prompts = 0  # new ones
+        self.episodes: list[tuple[Document, bytes]] = []  # the same as documents, with their vectors
         self.nodes: list[branches.Node] = []
-        self.is_rewound = False  # the user went back in it
         self.folders: dict[str, None] = {}
         self.forked_at = 0  # of the last entry that was copied from the parent
         self._node: branches.Node | None = None  # of the line that is being added
-        # of a transcript:
-        self.end = 0  # the offset after the piece
-        self.bad_lines = 0
+        # what storing it showed:
+        self.added = 0  # new episodes
+        self.updated = 0  # episodes that have grown
+        self.new_calls = 0
+        self.is_rewound = False  # the user went back in it
+        self.claims: list[Claim] = []
 
     def begin_line(self, head: Entry, owner: str = "") -> Piece:
         """Begin a line, which a fork may have copied from the session `owner`; returns the piece to which it belongs.
@@ -71,7 +74,7 @@ class Piece:
         A copied line still is a node of the fork's tree.
         """
         if owner and owner not in self.pieces_of_others and owner == clean_name(owner):  # else it may be a secret
-            self.pieces_of_others[owner] = Piece(self.archive.archive_of(owner), "")
+            self.pieces_of_others[owner] = Piece(SessionArchive(self.archive.db, self.archive.origin, owner), "")
         piece = self.pieces_of_others.get(owner, self)
         self._note_origin(head, "" if piece is self else owner)
         self._begin_node(head)
@@ -83,8 +86,9 @@ class Piece:
         return piece
 
     def _note_origin(self, head: Entry, owner: str) -> None:
-        """Note who began the session, and until when it is a copy of its parent's, as far as a line says so."""
-        if head.session in ("", self.archive.session):  # else it is a copy of its parent's
+        """Note the parent of the session, and until when it is a copy of it, as far as a line says so."""
+        is_own = head.session in ("", self.archive.session)
+        if is_own:
             if head.parent_session not in ("", self.carry.parent):  # to redact it takes time
                 self.carry.parent = clean_name(head.parent_session) or self.carry.parent
             self.carry.kind = head.session_kind or self.carry.kind
@@ -110,9 +114,9 @@ class Piece:
         if self.keeps_entries:
             self.entries.append(entry)
         self.calls.project = self.archive.project_of(self.carry.folder)
-        self.calls.add(entry, self.prompts)
+        self.calls.add(entry)
         if entry.kind == "call" and self._node:
-            self._node.calls.append(self.calls.last_call())
+            self._node.calls.append(self.carry.waiting.last_call)
         if entry.kind == "title":
             self._add_title(entry)
         elif entry.kind in ("prompt", "answer") or entry.origin:
@@ -158,7 +162,7 @@ class Piece:
                 last.after = body[:300]
                 self.changed[last.id] = last
             self.carry.last = self._by_id[identifier] = message
-            self.prompts += is_prompt
+            self.calls.prompts += is_prompt
         elif message.body == body:  # else the client wrote a message again that has grown
             return
         message.body = body
@@ -168,17 +172,11 @@ class Piece:
 
 
 class SessionArchive:
-    """Stores the messages and calls of a session.
+    """Stores the messages and calls of a session: that of `origin`, or another `session`, whose lines it copied."""
 
-    Args:
-        claims: to be settled; each store may add some.
-        session: other than that of `origin`, which has copied its entries (`copied_by`).
-    """
-
-    def __init__(self, db: apsw.Connection, origin: Origin, claims: list[Claim], session: str = "") -> None:
+    def __init__(self, db: apsw.Connection, origin: Origin, session: str = "") -> None:
         self.db = db
-        self._origin = origin
-        self._claims = claims
+        self.origin = origin
         self.copied_by = clean_name(origin.session) if session else ""
         self.session = clean_name(session or origin.session)
         known = folders.note(db, origin.cwd)
@@ -189,82 +187,77 @@ class SessionArchive:
         self.is_tree = client.is_tree  # entries name their parent; else the order of the lines counts
         self._renames_copies = client.renames_copies
 
-    def store(self, source: str, before: Position | None, piece: Piece, head: str) -> tuple[int, int, int] | None:
-        """Store a piece and the position after it, unless the stored position is no longer `before`, or the session was
-        forgotten.
+    def store(self, piece: Piece) -> bool:
+        """Store a piece and the position after it; returns whether that was done.
 
-        Args:
-            head: a fingerprint of the file's beginning.
-
-        Returns how many episodes are new and changed, and how many calls are new; None if nothing was stored.
+        It is not if the stored position has moved, because another process was faster, or if the session was forgotten.
         """
-        # redacted and embedded before anything is locked
-        parts = (*piece.pieces_of_others.values(), piece)
-        ready = [(part, [*map(part.archive.document, part.changed.values())]) for part in parts]
+        copied = [*piece.pieces_of_others.values()]
+        for part in (*copied, piece):  # redacted and embedded before anything is locked
+            part.episodes = [*map(part.archive.document, part.changed.values())]
         with sqlite.transaction(self.db):
-            is_moved = sessions.transcript_position(self.db, source) != before
+            is_moved = sessions.transcript_position(self.db, piece.source) != piece.before
             if is_moved or sessions.is_forgotten(self.db, self.session):
-                return None
+                return False
             if piece.is_first and sessions.take_due(self.db, self.session):
                 from core.store import kinds  # few sessions are read again
 
                 kinds.start_over(self.db, self.session)
             sessions.drop_guess(self.db, piece.carry.parent, self.session)
-            for copied, episodes in ready[:-1]:
-                copied.archive.store_copied(copied, episodes)
-            counts = self._store_piece(piece, ready[-1][1])
+            for part in copied:
+                part.archive.store_copied(part)
+            self._store_piece(piece)
             piece.carry.mark, piece.carry.leaf, piece.is_rewound = branches.follow(
                 self.db, self.session, piece.nodes, (piece.carry.mark, piece.carry.leaf)
             )
-            carry = piece.carry.to_json()
-            if before != (piece.end, head, carry):
-                sessions.save_transcript_position(self.db, source, piece.end, head, carry, self._origin.now)
-        return counts
+            after = (piece.end, piece.head, piece.carry.to_json())
+            if after != piece.before:
+                sessions.save_transcript_position(self.db, piece.source, *after, self.origin.now)
+        return True
 
-    def store_copied(self, piece: Piece, episodes: Sequence[Ready]) -> None:
+    def store_copied(self, piece: Piece) -> None:
         """Store what a fork copied from this session, as far as the session lacks it, inside a transaction."""
         if sessions.is_forgotten(self.db, self.session):
             return
-        added, _, _ = self._store_piece(piece, episodes)
-        if added:
+        self._store_piece(piece)
+        if piece.added:
             sessions.read_again(self.db, self.session)
         calls.drop_copies(self.db, self.copied_by, self.session)
         for first in sessions.ancestors(self.db, self.session)[1:]:  # a fork's fork names only the last
             calls.drop_copies(self.db, self.session, first)
 
-    def _store_piece(self, piece: Piece, episodes: Sequence[Ready]) -> tuple[int, int, int]:
-        """Store the episodes and calls of a piece; returns what `store` returns."""
-        added, updated = self._store_episodes(piece, episodes)
+    def _store_piece(self, piece: Piece) -> None:
+        """Store the episodes and calls of a piece, inside a transaction."""
+        self._store_episodes(piece)
         documents.renew_segments(self.db, self.session)
-        return added, updated, piece.calls.store(
-            self.db, self._session(piece), prompts=piece.prompts, is_first=piece.is_first, now=self._origin.now
-        )  # fmt: skip
+        record = self._record(piece)
+        piece.new_calls = store_calls(self.db, record, piece.calls, is_first=piece.is_first, now=self.origin.now)
 
-    def _store_episodes(self, piece: Piece, episodes: Sequence[Ready]) -> tuple[int, int]:
-        """Store the episodes of a piece, inside a transaction; returns how many are new, and how many changed.
-
-        An episode is new, or known here and may have grown, or known as another session's, which is a claim.
-        """
-        added = updated = 0
-        known = [documents.by_id(self.db, document["id"]) or self._copy_of(document) for document, _ in episodes]
-        purged = {row["id"]: row["rowid"] for row in known if row and documents.is_purged(row)}
-        if purged and self._origin.again:
-            for row in purged.values():
-                documents.remove(self.db, row)
-            known = [None if older and older["id"] in purged else older for older in known]
-        elif purged:  # others may quote it
-            bare: list[Document] = [{**document, "context": ""} for document, _ in episodes]
-            episodes = [(document, document_vector(document["text"], "")) for document in bare]
-            piece.carry.leave_out_quotes({*purged})
-        for (document, vector), older in zip(episodes, known, strict=True):
+    def _store_episodes(self, piece: Piece) -> None:
+        """Store each episode: it is new, or known here and may have grown, or another session's, which is a claim."""
+        known = [documents.by_id(self.db, document["id"]) or self._copy_of(document) for document, _ in piece.episodes]
+        if any(older and documents.is_purged(older) for older in known):
+            known = self._without_purged(piece, known)
+        for (document, vector), older in zip(piece.episodes, known, strict=True):
             if older is None:
                 documents.insert(self.db, document, vector)
-                added += 1
+                piece.added += 1
             elif older["session_id"] in ("", self.session):
-                updated += self._extend(older, document, vector)
+                piece.updated += self._extend(older, document, vector)
             else:
-                self._claim(older, document)
-        return added, updated
+                self._claim(piece, older, document)
+
+    def _without_purged(self, piece: Piece, known: list[Document | None]) -> list[Document | None]:
+        """The known episodes after purged ones are deleted, if they may return; else no other episode quotes them."""
+        purged = {older["id"]: older["rowid"] for older in known if older and documents.is_purged(older)}
+        if self.origin.again:
+            for row in purged.values():
+                documents.remove(self.db, row)
+            return [None if older and older["id"] in purged else older for older in known]
+        bare: list[Document] = [{**document, "context": ""} for document, _ in piece.episodes]
+        piece.episodes = [(document, document_vector(document["text"], "")) for document in bare]
+        piece.carry.leave_out_quotes({*purged})
+        return known
 
     def _copy_of(self, message: Document) -> Document | None:
         """The same message under another id: a fork gives new ids to notes, and in some clients to all messages."""
@@ -272,14 +265,11 @@ class SessionArchive:
         at, text = message["created_at"], message["text"]
         return None if text.startswith(with_own_id) else documents.by_time(self.db, at, text, COLLECTION)
 
-    def _claim(self, older: Document, newer: Document) -> None:
+    def _claim(self, piece: Piece, older: Document, newer: Document) -> None:
         """Claim an episode that another session has.
 
-        | read is | the holder is | claim |
-        |---|---|---|
-        | the transcript of this session | any other session | yes |
-        | what fork `copied_by` copied from this session | that fork, or another fork of this session | yes |
-        | the same | any other session | no: a copy alone does not prove who said it |
+        What a fork copied from this session (`copied_by`) is claimed only from its forks: a copy alone does not prove
+        who said it.
         """
         holder, first = older["session_id"], ""
         is_own_fork = holder == self.copied_by or self.session in sessions.ancestors(self.db, holder)
@@ -287,7 +277,7 @@ class SessionArchive:
             return
         if self._renames_copies:  # ids rise with the time
             first = holder if older["id"] < newer["id"] else self.session
-        self._claims.append(Claim(older["id"], holder, self.session, first))
+        piece.claims.append(Claim(older["id"], holder, self.session, first))
 
     def _extend(self, older: Document, newer: Document, vector: bytes) -> bool:
         """Replace a stored episode by its newer form, unless that is only its beginning; returns whether it changed."""
@@ -315,11 +305,7 @@ class SessionArchive:
             self._projects.clear()
             self.project = clean_name(at.project) if at.folder == self.folder else self.project
 
-    def archive_of(self, session: str) -> SessionArchive:
-        """The archive of another session, whose entries this session copied."""
-        return SessionArchive(self.db, self._origin, self._claims, session)
-
-    def _session(self, piece: Piece) -> Session:
+    def _record(self, piece: Piece) -> Session:
         """The record of the session with what a piece says about it."""
         carry = piece.carry
         session: Session = sessions.by_id(self.db, self.session) or {
@@ -331,7 +317,7 @@ class SessionArchive:
         session["parent"] = carry.parent or session["parent"]
         session["kind"] = carry.kind if carry.kind != "main" else session["kind"]
         session["forked_at"] = max(piece.forked_at, session["forked_at"])
-        named = list(piece.folders) or ([] if carry.folder else [self._origin.cwd])
+        named = list(piece.folders) or ([] if carry.folder else [self.origin.cwd])
         together = dict.fromkeys([*session["folders"], *filter(None, map(clean_name, named))])
         session["folders"] = list(together)[:MAX_FOLDERS]
         return session
@@ -340,13 +326,14 @@ class SessionArchive:
         """Store the title that the user gave the session, if it is archived, inside a transaction."""
         known = sessions.by_id(self.db, self.session)
         if known and title not in ("", sessions.title(self.db, self.session)):
-            identifier = sessions.title_id(self.session, by_user=True)
+            piece, identifier = Piece(self, ""), sessions.title_id(self.session, by_user=True)
             message = Message(identifier, sessions.TITLE, known["updated_at"], known["project"], title)
-            self._store_episodes(Piece(self, ""), [self.document(message)])
+            piece.episodes = [self.document(message)]
+            self._store_episodes(piece)
 
-    def document(self, message: Message) -> Ready:
+    def document(self, message: Message) -> tuple[Document, bytes]:
         """A message as a document, with its vector."""
-        when = self._origin.now if message.at is None else message.at
+        when = self.origin.now if message.at is None else message.at
         document = documents.blank(COLLECTION, message.id, f"{message.role}: {message.body}", when)
         document |= {
             "context": message.context(), "observation_type": "episode", "source": self._client,
@@ -360,3 +347,113 @@ def _categorised(document: Document) -> Document:
     category = gate.classify(document["text"])
     document["category_id"], document["category_confidence"], document["category_source"] = category
     return document
+
+
+class Message:
+    """A message before it is stored. Its texts are redacted and bounded."""
+
+    def __init__(self, identifier: str, role: str, at: int | None, project: str, body: str = "") -> None:
+        self.id = identifier
+        self.project = project
+        self.role = role  # user, assistant, the origin of a note, or title
+        self.at = at  # ms since the epoch
+        self.prompt = ""  # of the turn, if it is an answer
+        self.before = ""  # the beginning of the message before it
+        self.after = ""  # the beginning of the message after it
+        self.body = body
+
+    def context(self) -> str:
+        """The prompt of the turn and both neighbours; it only grows at its end."""
+        parts = [self.prompt, self.before if self.before != self.prompt else "", self.after]
+        return "\n".join(part for part in parts if part)
+
+
+class Carry:
+    """What a piece leaves to the next piece of its session. Stored by name; `last` as a list under `drafts`."""
+
+    def __init__(self) -> None:
+        self.session = ""  # to which the transcript belongs
+        self.prompt = ""  # the beginning of the turn's prompt
+        self.parent = ""  # the parent session
+        self.kind = "main"
+        self.folder = ""  # the last folder that a line names
+        self.mark: Mark = branches.START  # of the last entry
+        self.leaf: Mark = branches.START  # of the last entry in the tree
+        self.parents = False  # entries name their parent
+        self.queue: list[str] = []  # what the user typed ahead: the last twenty texts, the oldest first
+        self.handed: list[str] = []  # fingerprints of such texts that the model has; the last twenty
+        self.waiting = Waiting({})  # what calls wait for; stored as `work`
+        self.passed = ""  # id of the last message that was said in an excluded folder and is never archived
+        self.last: Message | None = None  # the last message
+
+    @classmethod
+    def from_json(cls, text: str) -> Carry:
+        """The carry as it was stored; an empty carry if the text is empty or damaged.
+
+        With an empty carry, the next message lacks the message before it as context, what was waited for does not
+        arrive, and a prompt that was typed ahead, or what was passed over, may be archived again.
+        """
+        carry = cls()
+        try:
+            stored = json_text.loads(text)
+            for name, default in vars(carry).items():
+                if name not in ("last", "waiting"):
+                    setattr(carry, name, type(default)(stored.get(name, default)))
+            carry.waiting = Waiting(stored.get("work", {}))
+            for row in stored["drafts"]:
+                carry.last = Message(row["id"], row["role"], row["at"], "")
+                vars(carry.last).update(row)
+        except (TypeError, ValueError, KeyError, AttributeError, json_text.InvalidJSON):
+            return cls()
+        return carry
+
+    def to_json(self) -> str:
+        """The text to store."""
+        stored = {**vars(self), "work": self.waiting.to_dict(), "folder": redact(self.folder)[0]}
+        del stored["last"], stored["waiting"]
+        return json_text.dumps({**stored, "drafts": [vars(self.last)] if self.last else []})
+
+    def follow_queue(self, operation: str, text: str) -> str:
+        """Note what the user types while a turn runs; returns the text that becomes a message by it, or "".
+
+        | the client writes | what becomes of the text |
+        |---|---|
+        | enqueue | it waits in `queue` |
+        | remove: the model gets it within the turn | it is a message now |
+        | the same, and then an ordinary prompt (newer versions) | `handed` remembers it: both are the same message |
+        | dequeue: the ordinary prompt follows | that is the message |
+        | the ordinary prompt, and then remove | that is the message; the text in `queue` becomes "" |
+        | popAll: the user took everything back | nothing |
+
+        A client also queues its own notices; their text is "".
+        """
+        if operation == "enqueue":
+            self.queue.append(texts.bounded(text))
+            del self.queue[:-20]
+        elif operation == "popAll":
+            self.queue.clear()
+        elif self.queue and (first := self.queue.pop(0)) and operation == "remove":
+            is_repeated = self.take_typed_prompt(first)  # typed twice, it is archived once
+            self.handed.append(words.fingerprint(first))
+            del self.handed[:-20]
+            return "" if is_repeated else first
+        return ""
+
+    def take_typed_prompt(self, text: str) -> bool:
+        """Take a prompt off the queue; returns whether it has left it before, and is archived."""
+        fingerprint = words.fingerprint(text)
+        if fingerprint in self.handed:
+            self.handed.remove(fingerprint)
+            return True
+        if text in self.queue:
+            self.queue[self.queue.index(text)] = ""
+        return False
+
+    def leave_out_quotes(self, purged: set[str]) -> None:
+        """Remove the texts that may quote purged episodes, which are given by their ids."""
+        self.prompt = ""
+        self.queue.clear()
+        if self.last and self.last.id in purged:
+            self.last = None
+        elif self.last:
+            self.last.prompt = self.last.before = self.last.after = ""

@@ -40,8 +40,7 @@ UNKNOWN_FOLDER = "the folder of this session is unknown, and some folders are ex
 class File:
     """A source and its state when it was found; `stamp` is "" if it is gone or not a regular file.
 
-    Args:
-        stamp, changed, size: of a session in a database; the time of its last change is in ms.
+    `stamp`, `changed` (in ms) and `size` are given for a session in a database.
     """
 
     def __init__(self, path: str, stamp: str = "", changed: int = 0, size: int = 0) -> None:
@@ -275,9 +274,7 @@ def ingest_all(
 ) -> Archived:  # fmt: skip
     """Archive each file to its end. If this is stopped, the next run continues.
 
-    Args:
-        progress: called with the size of each file.
-        known: notes each file that need not be read again until it changes.
+    `progress` is called with the size of each file. `known` notes the files that need not be read until they change.
     """
     report, claims, db = Archived(), [], archiver.db
     for file, result in _results(archiver, files):
@@ -310,10 +307,8 @@ def ingest_all(
 class Archiver:
     """Archives file after file.
 
-    Args:
-        identity: the id under which a session is stored, from the client's own.
-        agent: the client that wrote the files; "" to find out.
-        again: what was purged is archived again.
+    `identity`: the id under which a session is stored, from the client's own. `agent`: the client that wrote the files;
+    "" to find out. `again`: what was purged is archived again.
     """
 
     def __init__(
@@ -330,9 +325,12 @@ class Archiver:
         try:
             writer, session, cwd = look_at(file.path, self._agent, self._known_folders())
             if home_files.has_switches():
-                cwd, left_out = _admitted_folder(file, writer, cwd)
-                if left_out is not None:
-                    return left_out
+                from memory.archive.admission import folder_to_archive
+
+                folder = folder_to_archive(file.path, writer, cwd, file.changed)
+                if folder is None:
+                    return Ingested(reason="" if cwd else UNKNOWN_FOLDER)
+                cwd = folder
             identifier = self._identity(session)
             origin = Origin(writer, identifier, cwd, now=self._now, again=self._again)
             if sessions.is_forgotten(self.db, identifier):
@@ -353,7 +351,7 @@ class Archiver:
             with sqlite.transaction(self.db):
                 for session, title in clients.by_name(client).titles().items():
                     origin = Origin(client, self._identity(session), "", now=self._now)
-                    SessionArchive(self.db, origin, []).name(texts.one_line(title, 200))
+                    SessionArchive(self.db, origin).name(texts.one_line(title, 200))
 
     def _known_folders(self) -> Iterator[str]:
         yield from sessions.folders(self.db)
@@ -372,23 +370,6 @@ class Archiver:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C
         self.db = sqlite.open_writing(busy_ms=60_000, durable=False)  # the other processes write, too
         _process_workers.append(self)
-
-
-def _admitted_folder(file: File, agent: str, cwd: str) -> tuple[str, Ingested | None]:
-    """The first folder of a session that is not excluded; or the result of leaving the session out."""
-    from core import switches
-    from memory.archive.admission import folders_in
-
-    known = switches.load()[0]
-    were_off = (row["scope"] == "project" and row["since"] <= file.changed for row in known["silences"])
-    if not cwd and (known["excluded"] or any(were_off)):
-        return "", Ingested(reason=UNKNOWN_FOLDER)
-    if not known["excluded"]:
-        return cwd, None
-    with sources.open_source(file.path) as read:
-        named = [cwd, *folders_in(read, clients.by_name(agent))]
-    admitted = [folder for folder in named if not switches.is_excluded(known, folder)]
-    return (admitted[0], None) if admitted else ("", Ingested())
 
 
 _process_workers: list[Archiver] = []  # in a forked process its worker

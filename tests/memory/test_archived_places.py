@@ -12,7 +12,7 @@ from pi_session import PiSession
 from pi_session import call as pi_call
 
 from core.store import calls
-from memory.archive.seen_places import shown_lines
+from memory.archive.call_rows import shown_lines
 
 DIFF = "diff --git a/a.ts b/a.ts\n+++ b/a.ts\n@@ -3,2 +10,3 @@ x\n keepAlive\n-oldName\n+newName\n+lastName"
 

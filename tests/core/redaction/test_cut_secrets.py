@@ -7,7 +7,7 @@ from secret_samples import POSITIVE, Sample
 from clients.entries import Entry, Step, call_entry, result_entry, summary_entry
 from core.records import Session
 from core.store import sessions, sqlite
-from memory.archive import call_drafts, texts
+from memory.archive import call_drafts, call_rows, texts
 
 CUTS = {
     "tool": 100,
@@ -31,7 +31,7 @@ WORDS = "some plain words of the work and its surroundings "
 def stored_of(place: str, text: str) -> str:
     """Everything that is stored of a session in which a text stands at a place."""
     db = sqlite.open_in_memory()
-    work = call_drafts.SessionCalls({}, "/w")
+    work = call_drafts.PieceCalls(call_drafts.Waiting({}), "/w")
     path = text if place == "file" else "/w/a.py"
     arguments = {"file_path": path, "text": text if place == "input" else ""}
     tool, command = text if place == "tool" else "Bash", text if "command" in place else ""
@@ -43,8 +43,8 @@ def stored_of(place: str, text: str) -> str:
         plan,
         summary_entry(text if place == "summary" else "none", 1),
     ):
-        work.add(entry, 0)
-    work.store(db, {**ABOUT, "plan": []}, prompts=0, is_first=True, now=1)
+        work.add(entry)
+    call_rows.store_calls(db, {**ABOUT, "plan": []}, work, is_first=True, now=1)
     rows = [list(db.execute(f"SELECT * FROM {table}")) for table in ("session", "call", "name", "compaction")]
     return repr(rows) + (texts.bounded(text) if place == "message" else "")
 
