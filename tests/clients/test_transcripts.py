@@ -204,19 +204,8 @@ def test_pi_records_the_calls_of_a_script_in_its_result() -> None:
     ]  # fmt: skip
 
 
-SAMPLES = {
-    "claude": [{"type": "queue-operation", "sessionId": "s", "operation": "enqueue"}, of_claude("user", "hello")],
-    "codex": [of_codex({"id": "c-1", "cwd": "/x"}, "session_meta"), codex_message("user", "hello")],
-    "copilot": [
-        {"type": "session.start", "data": {"sessionId": "c", "context": {"cwd": "/x"}}},
-        {"type": "user.message", "data": {"content": "hello"}},
-    ],
+SAMPLES: dict[str, list[Any]] = {
     "generic": [{"session": "g", "role": role, "text": "hello"} for role in ("user", "assistant")],
-    "gemini": [
-        {"sessionId": "s", "projectHash": "0", "startTime": STAMP},
-        {"$set": {"sessionId": "s"}},
-        of_gemini("gemini", "hello", tokens={"input": 5}),
-    ],
     "opencode": [
         {"info": {"id": "ses_1", "directory": "/x"}},
         {"info": {"id": "msg_1", "role": "user"}, "parts": [{"type": "text", "text": "hello"}]},
@@ -225,16 +214,16 @@ SAMPLES = {
         {"type": "session", "version": 4, "id": "o", "cwd": "/x"},
         of_pi({"role": "user", "content": "hello", "__openclaw": {"senderIsOwner": True}}),
     ],
-    "pi": [{"type": "session", "version": 3, "id": "p", "cwd": "/x"}, of_pi({"role": "user", "content": "hello"})],
-    "qwen": [json.loads(line) for line in (PAYLOADS / "qwen" / "session.jsonl").read_text().splitlines()[:3]],
 }
 
 
 @pytest.mark.parametrize("agent", clients.keeping_files())
 def test_a_transcripts_client_is_recognized_by_its_content(agent: str) -> None:
-    assert clients.detect(SAMPLES[agent]) == agent
-    assert clients.detect([None, 7, {"type": "novel"}, *SAMPLES[agent]]) == agent
-    assert clients.detect(SAMPLES[agent][1:]) == agent
+    recorded = PAYLOADS / agent / "session.jsonl"
+    lines = SAMPLES.get(agent) or [json.loads(line) for line in recorded.read_text().splitlines()[:5]]
+    assert clients.detect(lines) == agent
+    assert clients.detect([None, 7, {"type": "novel"}, *lines]) == agent
+    assert clients.detect(lines[1:]) == agent
 
 
 keys = st.sampled_from(

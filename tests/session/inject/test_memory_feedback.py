@@ -45,23 +45,15 @@ def pending(*memories: Memory, words: tuple[str, ...] = ()) -> list[Pending]:
 
 
 def user(text: str) -> Entry:
-    return message("prompt", text)
-
-
-def agent(text: str = "", command: str = "", *files: str) -> Entry:
-    entry = message("answer", text)
-    entry.command, entry.files = command, list(files)
-    return entry
-
-
-def message(kind: entries.Kind, text: str) -> Entry:
-    entry = entries.Entry(kind)
+    entry = entries.Entry("prompt")
     entry.text = text
     return entry
 
 
-def result(text: str) -> Entry:
-    return entries.result_entry("c", text, False)
+def agent(text: str = "", command: str = "", *files: str) -> Entry:
+    entry = entries.Entry("answer", command=command)
+    entry.text, entry.files = text, list(files)
+    return entry
 
 
 def judged(state: list[Pending], *items: Entry) -> list[tuple[str, str]]:
@@ -85,7 +77,7 @@ def test_commands_and_files_count_as_what_the_agent_says() -> None:
     "items",
     [
         [user(USES_IT), agent(USES_IT)],
-        [result(USES_IT)],
+        [entries.result_entry("c", USES_IT, False)],
         [agent('<joelclaw-memory source="x">' + USES_IT)],
         [agent("", f'joelclaw recall "{USES_IT}"')],
         [agent("I renew nothing, and read on in the folder with the archiver.")],
@@ -123,7 +115,12 @@ def test_words_that_the_user_says_first_do_not_count_as_use() -> None:
 
 VOCABULARY = ["lease", "archiver", "deadlocks", "0093", "webhook", "weather", "go", "unique"]
 sentences = st.lists(st.sampled_from(VOCABULARY), max_size=6).map(" ".join)
-spoken = st.lists(st.one_of(sentences.map(user), sentences.map(agent), sentences.map(result)), max_size=14)
+spoken = st.lists(
+    st.one_of(
+        sentences.map(user), sentences.map(agent), sentences.map(lambda text: entries.result_entry("c", text, False))
+    ),
+    max_size=14,
+)
 
 
 @given(spoken, st.lists(st.integers(0, 14), max_size=4))
