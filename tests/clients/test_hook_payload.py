@@ -1,12 +1,20 @@
-"""Hook payloads are read field by field: values of the wrong type are ignored, long ones are cut."""
+"""Hook payloads are read field by field; transcripts tell how full the context is, never from before a compaction."""
 
 import json
+import os
+from pathlib import Path
 from typing import Any
 
 import pytest
+from claude_transcript import Transcript
+from codex_rollout import Rollout
+from conftest import ROOT
 
 import clients
 from clients import extension
+from core.config import Config
+from core.store import sources
+from session.transcript import context_usage
 
 PI, CLAUDE = clients.by_name("pi"), clients.by_name("claude")
 
@@ -81,3 +89,199 @@ def test_nothing_is_printed_that_would_not_reach_the_model() -> None:
     printed = json.loads(CLAUDE.answer(hooked("SessionStart"), texts))
     assert printed == {"hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": "one\n\ntwo"}}
     assert CLAUDE.answer(hooked("Stop"), texts) == CLAUDE.answer(hooked("SessionStart"), []) == ""
+
+
+STAMP = "2027-03-04T05:06:07.089Z"
+PAYLOADS = ROOT / "tests" / "agents" / "payloads"
+SUMMARY = "s" * 400  # 100 tokens
+
+
+class Claude(Transcript):
+    """A transcript whose answers report the usage."""
+
+    agent = "claude"
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder / "t.jsonl")
+
+    def answer(self, tokens: int) -> None:
+        self._say({"model": "claude-sonnet-4-5", "usage": {"input_tokens": 1, "cache_read_input_tokens": tokens - 1}})
+
+    def aborted(self) -> None:
+        self._say({"model": "<synthetic>", "usage": {"input_tokens": 0, "output_tokens": 0}}, isApiErrorMessage=True)
+
+    def _say(self, about: dict[str, Any], **fields: Any) -> None:
+        entry = self.entry("assistant", [{"type": "text", "text": ""}], **fields)
+        self.write({**entry, "message": {**entry["message"], **about}})
+
+
+class Codex(Rollout):
+    """A rollout whose answers report the usage."""
+
+    agent = "codex"
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder, "t")
+
+    def user(self, text: str) -> None:
+        self.say("user", text)
+
+    def answer(self, tokens: int, window: int = 200_000) -> None:
+        info = {"last_token_usage": {"total_tokens": tokens}, "model_context_window": window}
+        self.add("event_msg", type="token_count", info=info)
+
+    def aborted(self) -> None:
+        self.add("event_msg", type="token_count", info=None)
+
+    def outcome(self, call: str, text: str) -> None:
+        self.item("function_call_output", call_id=call, output=text)
+
+    def compact(self, summary: str) -> None:
+        history = [{"type": "message", "role": "user", "content": [{"type": "input_text", "text": summary}]}]
+        self.add("compacted", message="unused", replacement_history=history)
+
+
+Client = Claude | Codex
+
+
+@pytest.fixture(params=[Claude, Codex], ids=["claude", "codex"])
+def client(request: pytest.FixtureRequest, tmp_path: Path) -> Client:
+    client_: Client = request.param(tmp_path)
+    return client_
+
+
+@pytest.fixture(autouse=True)
+def no_window(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CLAUDE_CODE_AUTO_COMPACT_WINDOW", raising=False)
+
+
+def usage_of(path: Path, agent: str) -> Any:
+    return context_usage(str(path), agent, config=Config({}))
+
+
+def usage(tokens: int, source: str = "usage", window: int = 200_000) -> dict[str, Any]:
+    return {"tokens": tokens, "window": window, "percent": round(tokens * 100 / window, 2), "source": source}
+
+
+def test_the_newest_usage_counts(client: Client) -> None:
+    client.user("weave")
+    client.answer(5000)
+    client.outcome("c1", "done")
+    client.answer(90_000)
+    client.user("go")
+    assert usage_of(client.path, client.agent) == usage(90_000)
+
+
+def test_usage_from_before_a_compaction_never_counts(client: Client) -> None:
+    client.answer(184_297)
+    client.compact(SUMMARY)
+    assert usage_of(client.path, client.agent) == usage(100, "estimate")
+
+
+def test_an_answer_that_was_not_finished_does_not_count(client: Client) -> None:
+    client.answer(9000)
+    client.aborted()
+    assert usage_of(client.path, client.agent) == usage(9000)
+    client.compact(SUMMARY)
+    client.aborted()
+    measured = usage_of(client.path, client.agent)
+    assert measured["source"] == "estimate" and measured["tokens"] < 200
+
+
+def test_claude_records_the_size_after_a_compaction(tmp_path: Path) -> None:
+    client = Claude(tmp_path)
+    client.answer(184_297)
+    client.compact(SUMMARY)
+    client.path.write_text(client.path.read_text().replace('"auto"', '"auto", "preTokens": 180000, "postTokens": 5504'))
+    client.user("go")
+    assert usage_of(client.path, "claude") == usage(5504, "boundary")
+
+
+def test_codex_records_its_window_before_or_after_its_usage(tmp_path: Path) -> None:
+    client = Codex(tmp_path)
+    client.add("event_msg", type="task_started", model_context_window=19_000)
+    client.user("p" * 400)
+    assert usage_of(client.path, "codex") == usage(100, "estimate", 19_000)
+    client.answer(15_000, window=18_000)
+    client.compact(SUMMARY)
+    assert usage_of(client.path, "codex") == usage(100, "estimate", 18_000)
+
+
+def gemini(kind: str, text: str, identifier: str, tokens: int = 0) -> dict[str, Any]:
+    line = {"id": identifier, "timestamp": STAMP, "type": kind, "content": [{"text": text}]}
+    return {**line, "tokens": {"input": tokens}, "model": "gemini-2.5-flash"} if tokens else line
+
+
+def compressed(identifier: str, *entries: dict[str, Any]) -> dict[str, Any]:
+    summary = gemini("user", "<state_snapshot>" + "s" * 384, identifier)
+    return {"$set": {"messages": [summary, *entries], "lastUpdated": STAMP}}
+
+
+def test_gemini_compressed_history_is_a_boundary(tmp_path: Path) -> None:
+    window = 1_048_576
+    prompt, answered = gemini("user", "bake", "g-1"), gemini("gemini", "yes", "g-2", 600_000)
+    surviving = gemini("user", "k" * 100, "g-3")
+    for lines, expected in (
+        ([prompt, answered, compressed("c-1", surviving)], usage(125, "estimate", window)),
+        ([gemini("gemini", "ok", "g-4", 9000)], usage(9000, "usage", window)),
+        # a session that is taken up again writes its history once more, with the same summary
+        ([compressed("c-1", surviving)], usage(9000, "usage", window)),
+        ([compressed("c-2")], usage(100, "estimate", window)),
+    ):
+        with (tmp_path / "t").open("a") as file:
+            file.writelines(json.dumps(line) + "\n" for line in lines)
+        assert usage_of(tmp_path / "t", "gemini") == expected
+
+
+@pytest.mark.parametrize("agent", ["claude", "codex", "gemini", "pi", "opencode", "x"])
+def test_an_unreadable_transcript_has_no_usage(tmp_path: Path, agent: str) -> None:
+    os.mkfifo(tmp_path / "pipe")  # would be waited for
+    for path in (tmp_path, tmp_path / "missing", tmp_path / "pipe", "", "a\0b"):
+        measured = usage_of(path, agent)
+        assert measured.pop("window")
+        assert measured == {"tokens": None, "percent": None, "source": "none"}
+
+
+def test_a_long_transcript_costs_no_more_than_a_short_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    client = Claude(tmp_path)
+    client.user("z" * 1000)
+    client.outcome("c1", "y" * 3000)
+    client.answer(50_000)
+    block = client.path.read_bytes()
+    client.answer(60_000)
+    client.outcome("c2", "y" * 3000)
+    client.user("go")
+    end = client.path.read_bytes()[len(block) :]
+    read: list[int] = []
+
+    class Counted(sources.Source):
+        def read(self, most: int, offset: int) -> bytes:
+            data = super().read(most, offset)
+            read.append(len(data))
+            return data
+
+    monkeypatch.setattr(sources, "Source", Counted)
+    costs = []
+    for size in (200_000, 5_000_000):
+        client.path.write_bytes(block * (size // len(block)) + end)
+        read.clear()
+        assert usage_of(client.path, "claude")["tokens"] == 60_000
+        costs.append((len(read), sum(read)))
+    assert costs[0] == costs[1]
+    assert 0 < costs[0][1] < 200_000
+
+
+@pytest.mark.skipif(not PAYLOADS.is_dir(), reason="the recorded transcripts are not in this checkout")
+@pytest.mark.parametrize("agent", ["claude", "codex", "gemini"])
+def test_recorded_sessions_never_show_usage_from_before_their_compaction(tmp_path: Path, agent: str) -> None:
+    lines = (PAYLOADS / agent / "session.jsonl").read_bytes().splitlines(keepends=True)
+    marks = {"claude": b"compact_boundary", "codex": b'"compacted"', "gemini": b"<state_snapshot>"}
+    edge = next(at for at, line in enumerate(lines) if marks[agent] in line)
+    shown = []
+    for count in range(1, len(lines) + 1):
+        (tmp_path / "t").write_bytes(b"".join(lines[:count]))
+        shown.append(usage_of(tmp_path / "t", agent)["tokens"])
+    most = max(shown[:edge])
+    assert most > 6000
+    assert max(shown[edge:]) < most
+    assert shown[edge] < most / 2
