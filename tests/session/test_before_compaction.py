@@ -249,9 +249,7 @@ def test_an_abandoned_branch_gets_our_summary(host: Host, pi: PiSession, home: P
     {"customInstructions": "in verse", "replaceInstructions": True},
     {"customInstructions": "in verse"},
 ])  # fmt: skip
-def test_without_the_setting_branches_are_left_to_pi(
-    host: Host, pi: PiSession, home: Path, preparation: dict[str, Any]
-) -> None:
+def test_other_branches_are_left_to_pi(host: Host, pi: PiSession, home: Path, preparation: dict[str, Any]) -> None:
     settings(home, OURS)
     assert ask(host, f"leave({json.dumps({'targetId': 'e001', **preparation})})") == [None, []]
 
@@ -311,9 +309,7 @@ def test_our_extension_shows_the_notice(run: Run, notices: Told, agent: str) -> 
     assert notices.settled() == ""
 
 
-def test_gemini_shows_it_with_the_next_answer_since_it_reports_no_compaction(
-    run: Run, notices: Told, tmp_path: Path
-) -> None:
+def test_gemini_reports_no_compaction_and_shows_it_with_an_answer(run: Run, notices: Told, tmp_path: Path) -> None:
     notices.settings(notifyOnStart=True)
     chat = tmp_path / "session-1.jsonl"
 

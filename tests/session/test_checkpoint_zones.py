@@ -78,9 +78,7 @@ def test_only_written_memories_are_cached_for_a_task(run: Run) -> None:
     assert other["hits"] == 0, "no task of another session"
     for text in (f"{TASK}: noted so that nobody forgets", f"{TASK}: pinned for those who come after"):
         run("memory", "write", text, env=at(1))
-    (known,) = (
-        hit for hit in run("recall", "pinned for those", env=at(2)).result["hits"] if "pinned" in hit["observation"]
-    )
+    (known,) = (hit for hit in run("recall", "pinned", env=at(2)).result["hits"] if "pinned" in hit["observation"])
     run("memory", "edit", known["id"], "--pin", env=at(2))
     third = run("checkpoint", "save", "--session", "s3", "--percent", "50", "-m", TASK, env=at(3)).result
     assert third["hits"] == 2
@@ -145,9 +143,7 @@ def test_stdin_gives_the_same_fields_and_flags_beat_it(run: Run) -> None:
     (["--session", "s", "--stdin"], '{"tokens": 5, "window": 0}'),
     (["--session", "s", "--stdin"], "[1]"),
 ])  # fmt: skip
-def test_wrong_usage_exits_2_with_a_fix_and_writes_nothing(
-    run: Run, home: Path, words: list[str], stdin: str | None
-) -> None:
+def test_wrong_usage_has_a_fix_and_writes_nothing(run: Run, home: Path, words: list[str], stdin: str | None) -> None:
     failed = run("checkpoint", "save", *words, stdin=stdin, ok=False)
     assert failed.code == 2
     assert failed.json["error"]["code"] == "CHECKPOINT_INVALID_ARGS"

@@ -103,9 +103,7 @@ def test_an_object_on_a_pipe_that_stays_open_is_answered_at_once(home: Path, tmp
 
 
 @pytest.mark.parametrize("agent", AGENTS)
-def test_after_its_deadline_a_hook_answers_nothing_and_says_so(
-    run: Run, home: Path, tmp_path: Path, agent: str
-) -> None:
+def test_past_its_deadline_a_hook_answers_nothing_and_says_so(run: Run, home: Path, tmp_path: Path, agent: str) -> None:
     for limit_ms in DEADLINES_MS:
         began = time.monotonic()
         with started(home, tmp_path, agent, "prompt", JOELCLAW_HOOK_DEADLINE_MS=limit_ms) as process:
@@ -126,9 +124,7 @@ def test_after_its_deadline_a_hook_answers_nothing_and_says_so(
 def test_settings_that_cannot_be_read_do_not_stop_it(run: Run, home: Path) -> None:
     home.mkdir(mode=0o700)
     (home / "config.toml").write_text("[recall]\nlimit = 'many'\n")
-    run(
-        "hook", "claude", stdin='{"hook_event_name": "UserPromptSubmit", "session_id": "x", "prompt": "sort the tides"}'
-    )
+    run("hook", "claude", stdin='{"hook_event_name": "UserPromptSubmit", "session_id": "x", "prompt": "sort tides"}')
     assert (home / "sessions" / "x.json").exists()
     (home / "config.toml").unlink()
     (event,) = events(run, "hook.config_invalid")
@@ -260,9 +256,7 @@ def test_a_session_goes_on_after_a_hook_has_run_as_root(run: Run, home: Path, na
     for event in ("UserPromptSubmit", "Stop", "PreCompact"):
         hook_without_root(home, event, prompt="sort the harbours by their names", trigger="auto")
     assert "sort the harbours" in hook_without_root(home, "SessionStart", source="compact")
-    codes = {
-        finding["code"]: finding["message"] for finding in json.loads(command(home, "doctor"))["result"]["findings"]
-    }
+    codes = {row["code"]: row["message"] for row in json.loads(command(home, "doctor"))["result"]["findings"]}
     assert f"{name}.damaged-" in codes["FILES_SET_ASIDE"]
     (event,) = json.loads(command(home, "otel", "search", "set_aside"))["result"]["events"] or [{}]
     assert (event == {}) == (name not in ("sessions/s1.json",)), "a lost state is an event, too"

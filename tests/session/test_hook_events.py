@@ -85,9 +85,7 @@ def test_a_hook_that_waits_too_long_for_the_lock_answers_nothing_and_records_it(
     assert failed["error"].startswith("STATE_BUSY")
 
 
-def test_a_note_lost_to_the_deadline_is_given_at_the_next_prompt(
-    run: Run, home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_note_lost_to_the_deadline_comes_with_a_prompt(run: Run, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     hook(run, "prompt", prompt=TASK, percent=70)
     with monkeypatch.context() as patched:
         patched.setattr(Hook, "claim", ends)
@@ -112,9 +110,7 @@ def test_a_note_that_fails_is_given_once_at_the_next_event(
     assert kinds(texts) == ["compaction-recovery"]
 
 
-def test_a_text_is_printed_even_if_a_queued_write_ends_the_process(
-    run: Run, home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_text_is_printed_if_a_write_ends_the_process(run: Run, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run("memory", "write", MEMORY, env=NOW)
     hook(run, "session_start", client="opencode")
     (home / "sessions" / "s1.json").write_text(json.dumps({**state(home), "noteOwed": True, "messages": []}))
@@ -128,9 +124,7 @@ def test_a_text_is_printed_even_if_a_queued_write_ends_the_process(
     assert failed["error"].startswith("SystemExit")
 
 
-def test_a_prompt_is_recorded_before_anything_is_recalled(
-    run: Run, home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_prompt_is_recorded_before_memory_is_recalled(run: Run, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tasks: list[str] = []
 
     def check(*_: object) -> str:
@@ -228,7 +222,7 @@ def test_a_refresh_is_given_and_recorded_while_the_store_is_locked(run: Run, hom
 
 @pytest.mark.usefixtures("under_way")
 @pytest.mark.parametrize("step", [(refresh, "trigger_of"), (injection, "hand_over")], ids=["trigger", "event"])
-def test_a_refresh_that_fails_is_still_due(
+def test_a_failed_refresh_stays_due(
     run: Run, home: Path, monkeypatch: pytest.MonkeyPatch, step: tuple[Any, str]
 ) -> None:
     monkeypatch.setattr(*step, broken)
@@ -264,9 +258,7 @@ def is_archived(run: Run, path: Path, name: str) -> bool:
 
 
 @pytest.mark.parametrize(("megabytes", "at_the_edit"), [(0.0, False), (0.3, True)])
-def test_an_edit_leaves_a_short_transcript_to_the_stop_hook(
-    run: Run, tmp_path: Path, megabytes: float, at_the_edit: bool
-) -> None:
+def test_a_short_transcript_waits_for_the_stop(run: Run, tmp_path: Path, megabytes: float, at_the_edit: bool) -> None:
     transcript = Transcript(tmp_path / f"{SESSION}.jsonl")
     transcript.user("Let the gull fly")
     transcript.call("e1", "Edit", file_path=f"{CWD}/src/gull.py", old_string="a", new_string="b")

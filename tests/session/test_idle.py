@@ -57,9 +57,7 @@ def test_a_timer_is_set_and_listed(run: Run, tmp_path: Path) -> None:
     (("--percent", "84"), {"JOELCLAW_COMPACTION_IDLETRIGGERPERCENT": "0.85"}, False),
     (("--percent", "85"), {"JOELCLAW_COMPACTION_IDLETRIGGERPERCENT": "0.85"}, True),
 ])  # fmt: skip
-def test_the_context_must_be_full_enough(
-    run: Run, words: tuple[str, ...], env: dict[str, str], scheduled: bool
-) -> None:
+def test_a_timer_needs_a_full_context(run: Run, words: tuple[str, ...], env: dict[str, str], scheduled: bool) -> None:
     result = schedule(run, *words, env={**ON, **env})
     assert result["scheduled"] is scheduled
     assert result["reason"] == ("scheduled" if scheduled else "below-threshold")

@@ -75,9 +75,7 @@ def work(gateway: Gateway) -> None:
     gateway.hook("prompt", prompt="mend the tide importer in src/tide_import.py")
     gateway.message("user", "mend the tide importer in src/tide_import.py")
     call = {"type": "toolCall", "id": "c1", "name": "exec", "arguments": {"command": "make tides"}}
-    gateway.message(
-        "assistant", [{"type": "text", "text": "I look at the importer's retries."}, call], stopReason="toolUse"
-    )
+    gateway.message("assistant", [{"type": "text", "text": "I look at the retries."}, call], stopReason="toolUse")
     details = {"status": "completed", "exitCode": 2}
     gateway.message(
         "toolResult", [{"type": "text", "text": "gauge 7 é missing"}], toolCallId="c1", toolName="exec", details=details
@@ -133,9 +131,7 @@ def test_a_damaged_row_costs_no_note(gateway: Gateway) -> None:
     work(gateway)
     gateway.hook("after_compaction")
     gateway.event({"type": "custom", "data": {}})
-    gateway.db.execute(
-        "UPDATE transcript_events SET event_json = NULL, event_zstd = x'00' WHERE seq = ?", (gateway.count,)
-    )
+    gateway.db.execute("UPDATE transcript_events SET event_json=NULL, event_zstd=x'00' WHERE seq=?", (gateway.count,))
     gateway.db.commit()
     (note,) = gateway.hook("prompt", prompt="go on")
     assert "## Session Recovery" in note

@@ -202,9 +202,7 @@ def test_a_home_that_holds_something(run: Run, backup: Path, home: Path, tmp_pat
     assert run("restore", str(backup), "--into", str(tmp_path / "file"), ok=False).code == 1
 
 
-def test_a_home_that_hooks_recreate_is_left_alone(
-    run: Run, backup: Path, home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_home_that_hooks_recreate_stays(run: Run, backup: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = snapshot(home)
     rename = os.rename
 

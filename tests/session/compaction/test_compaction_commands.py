@@ -223,9 +223,7 @@ def half_a_character(session: PiSession) -> None:
     (newer, []),
     (half_a_character, []),
 ])  # fmt: skip
-def test_damage_is_reported_and_the_rest_is_read(
-    command: Any, tmp_path: Path, damage: Any, problems: list[str]
-) -> None:
+def test_damage_is_reported_and_the_rest_read(command: Any, tmp_path: Path, damage: Any, problems: list[str]) -> None:
     session = PiSession(tmp_path / "s.jsonl")
     session.user("go")
     session.answer("x" * 400)

@@ -176,9 +176,7 @@ ANSWER = {"role": "assistant", "content": [], "stopReason": "stop"}
     ({**ANSWER, "usage": {"totalTokens": 900}}, 900),
     ({**ANSWER, "usage": {"output": 900}}, 900),
 ], ids=["an image", "only a total", "only an output"])  # fmt: skip
-def test_images_and_usages_without_input_count(
-    run: Run, session: PiSession, message: dict[str, Any], tokens: int
-) -> None:
+def test_images_and_any_form_of_usage_count(run: Run, session: PiSession, message: dict[str, Any], tokens: int) -> None:
     session.add("message", message=message)
     assert prepared(run, session, 1)["tokensBefore"] == tokens
 

@@ -34,7 +34,7 @@ def gateway(path: Path) -> Transcript:
     lease = {"old_string": "LEASE_SECONDS = 30", "new_string": "LEASE_SECONDS = 45"}
     transcript.used("c3", "Edit", "The file has been updated.", file_path=LEASE, **lease)
     transcript.used("c4", "Bash", "all good", command=f"cd {CWD} && make lint")
-    transcript.user("never raise the lease above a minute, billing depends on it")
+    transcript.user("never raise the lease above a minute: billing needs it")
     transcript.assistant(f"{DECISION} Let me look at the tests.")
     error = "TypeError: expireLease() missing 1 required argument\nmake: *** [test] Error 1"
     transcript.used("c5", "Bash", error, failed=True, command=f"cd {CWD} && make test 2>&1 | tail -5")
@@ -81,9 +81,7 @@ def test_what_the_summary_lacks_by_kind(run: Run, archived: Path) -> None:
     assert [(error["error"], error["doing"]) for error in entries["errors"]] == [
         ("TypeError: expireLease() missing 1 required argument", "make test 2>&1 | tail -5")
     ]
-    assert [entry["text"] for entry in entries["words"]] == [
-        "never raise the lease above a minute, billing depends on it"
-    ]
+    assert [entry["text"] for entry in entries["words"]] == ["never raise the lease above a minute: billing needs it"]
 
 
 def test_each_entrys_command_retrieves_it(run: Run, archived: Path) -> None:
@@ -185,9 +183,7 @@ def test_the_session_is_chosen_by_argument_environment_or_activity(run: Run, arc
     assert refused["error"]["code"] == "SESSION_NOT_FOUND", "who names it asks for it alone"
 
 
-def test_without_an_id_it_is_the_session_compacted_last_in_this_project(
-    run: Run, archived: Path, tmp_path: Path, home: Path
-) -> None:
+def test_without_an_id_it_is_the_projects_last_compacted(run: Run, archived: Path, tmp_path: Path, home: Path) -> None:
     def meant(folder: Path) -> tuple[str, str]:
         result = run("lost", cwd=folder).result
         return result["session"], result["chosen"]

@@ -172,9 +172,7 @@ def settle(home: Path, monkeypatch: pytest.MonkeyPatch, *verdicts: injection.Ver
     session.store.write("feedback", lambda db: injection.move_priorities(db, verdicts, session), None)
 
 
-def test_priorities_move_within_bounds_and_the_use_is_noted(
-    run: Run, home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_priorities_move_within_bounds_and_use_is_noted(run: Run, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(run, "up", "down", "gone")
     run("memory", "forget", "gone")
     settle(home, monkeypatch, ("up", "echo", 4), ("down", "fizzle", 0), ("gone", "echo", 3), ("never", "echo", 3))
@@ -232,9 +230,7 @@ def test_a_memory_given_at_the_start_and_ignored_sinks(run: Run, lived: Lived) -
     assert stored(run, "start")["retrieval_priority"] == -0.05
 
 
-def test_a_verdict_outlives_the_fault_of_another_reaction(
-    run: Run, lived: Lived, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_verdict_survives_the_fault_of_a_reaction(run: Run, lived: Lived, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: object) -> Reaction:
         raise RuntimeError("the disk is on fire")
 

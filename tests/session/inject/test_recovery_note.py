@@ -33,9 +33,7 @@ def session(path: Path) -> Transcript:
     transcript.used("check", "Bash", "Exit code 1\nFAILED test_waits: harbourGauge is 4.0", failed=True, command=CHECK)
     lines = ("-        pass", "+        delay = first_delay", "+        return delay")
     transcript.edited("e", FILE, 45, *lines, text="first_delay next_delay")
-    transcript.assistant(
-        "We keep the delay in RetryPolicy rather than in the importer, because the gauge reads it too."
-    )
+    transcript.assistant("We keep the delay in RetryPolicy rather than in the importer, as the gauge reads it too.")
     transcript.user("use four spaces there")
     return transcript
 
@@ -76,9 +74,7 @@ def test_the_note_reports_the_work(run: Run, path: Path) -> None:
     ]
 
 
-def test_the_note_reports_the_work_while_another_process_writes_to_the_store(
-    run: Run, home: Path, tmp_path: Path
-) -> None:
+def test_the_note_reports_the_work_while_another_process_writes_the_store(run: Run, home: Path, tmp_path: Path) -> None:
     transcript = session(tmp_path / f"{SESSION}.jsonl")
     path = transcript.path
     hook(run, "UserPromptSubmit", path, prompt=TASK)
@@ -144,13 +140,9 @@ def test_the_note_of_a_session_in_a_worktree_is_about_that_worktree(run: Run, tm
 
 
 @pytest.mark.parametrize(("answer", "expected"), [("They were applied.", " (turn ended)"), ("", "")])
-def test_a_turn_that_stops_without_an_answer_leaves_its_question_open(
-    run: Run, tmp_path: Path, answer: str, expected: str
-) -> None:
+def test_a_turn_without_an_answer_leaves_a_question_open(run: Run, tmp_path: Path, answer: str, expected: str) -> None:
     transcript = session(tmp_path / f"{SESSION}.jsonl")
-    transcript.user(
-        "have the new delays been applied to the gauge importer as well, or only to the tables of the tides?"
-    )
+    transcript.user("have the new delays been applied to the gauge importer as well, or only to the tide tables?")
     transcript.call("g", "Grep", pattern="next_delay")
     transcript.outcome("g", "src/tide_import.py:44:    def next_delay(self, failedRequests):")
     if answer:
@@ -237,9 +229,7 @@ def test_a_note_in_any_script_has_its_commands(run: Run, tmp_path: Path, task: s
     ("ruff check src/quay.py", "Exit code 1\nsrc/quay.py:1:1: F401 x", True),
     ("npx eslint src/quay.ts", "", False),
 ])  # fmt: skip
-def test_a_check_that_did_not_run_leaves_the_edit_unrun(
-    run: Run, tmp_path: Path, command: str, output: str, failing: bool
-) -> None:
+def test_only_a_check_that_ran_covers_edits(run: Run, tmp_path: Path, command: str, output: str, failing: bool) -> None:
     transcript = session(tmp_path / f"{SESSION}.jsonl")
     transcript.used("last", "Bash", output or "fine", failed=bool(output), command=command)
     note = compacted(run, transcript.path).splitlines()
@@ -340,9 +330,7 @@ def test_the_task_may_be_from_before_the_hooks(run: Run, tmp_path: Path, calls: 
 
 
 @pytest.mark.parametrize("max_tokens", [60, 120, 300, 2000])
-def test_the_note_stays_within_its_budget(
-    run: Run, path: Path, max_tokens: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_note_keeps_to_its_budget(run: Run, path: Path, max_tokens: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JOELCLAW_INJECT_MAX_TOKENS", str(max_tokens))
     env = {**NOW, "JOELCLAW_INJECT_MAX_TOKENS": str(max_tokens)}
     compacted(run, path)
@@ -414,9 +402,7 @@ def test_a_compaction_in_the_last_line_of_a_file_is_known(run: Run, tmp_path: Pa
     ("Login reparieren", "ja, mach ruhig so weiter"), ("почини логин", "続けて"),
     ("Migriere die Nutzertabelle und behalte alle alten Spalten", "weiter"),
 ])  # fmt: skip
-def test_the_task_is_the_last_request_whatever_language_says_go_on(
-    run: Run, tmp_path: Path, wording: str, go_on: str
-) -> None:
+def test_the_task_is_the_last_request_in_any_language(run: Run, tmp_path: Path, wording: str, go_on: str) -> None:
     transcript = Transcript(tmp_path / f"{SESSION}.jsonl")
     transcript.user("Please migrate the users table to the new schema and keep the old columns for a week")
     transcript.assistant("Migrated.")

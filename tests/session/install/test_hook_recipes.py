@@ -40,11 +40,9 @@ def loop(tmp_path: Path, home: Path) -> Callable[[str, Path | None], str]:
         # short where `joelclaw` is broken, else longer than anything takes
         limit = "timeout 300" if joelclaw == Path(JOELCLAW) else "timeout 1"
         (tmp_path / "loop.sh").write_text(SCRIPT.replace("timeout 5", limit))
-        environment = clean_environment(home, HOME=str(tmp_path), PATH=f"{folder}:/usr/bin:/bin", AGENT="agent")
-        words, data = ["sh", "loop.sh", "loop-1"], prompts.encode()
-        done = subprocess.run(
-            words, input=data, stdout=subprocess.PIPE, timeout=PATIENCE_S, env=environment, cwd=tmp_path
-        )
+        env = clean_environment(home, HOME=str(tmp_path), PATH=f"{folder}:/usr/bin:/bin", AGENT="agent")
+        words, given = ["sh", "loop.sh", "loop-1"], prompts.encode()
+        done = subprocess.run(words, input=given, stdout=subprocess.PIPE, timeout=PATIENCE_S, env=env, cwd=tmp_path)
         assert done.returncode == 0
         return done.stdout.decode()
 

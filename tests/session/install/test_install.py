@@ -78,7 +78,7 @@ def ours(entries: dict[str, list[dict[str, Any]]], event: str) -> list[dict[str,
     ("claude", CLAUDE_EVENTS, 5, 1), ("codex", CODEX_EVENTS, 5, 1), ("gemini", GEMINI_EVENTS, 5, 1000),
     ("qwen", SHARED_EVENTS, 5, 1), ("copilot", SHARED_EVENTS, 5, 1),
 ])  # fmt: skip
-def test_hooks_for_every_event(
+def test_each_event_has_a_hook(
     install: Install, user: Path, agent: str, events: list[str], seconds: int, unit: int
 ) -> None:
     result = install(agent)
@@ -107,9 +107,7 @@ FAKES = {"missing": None, "answers": "printf ours", "crashes": "echo no >&2; exi
 
 
 @pytest.mark.parametrize("fake", FAKES)
-def test_a_hook_ends_well_and_prints_our_answer_or_nothing(
-    install: Install, user: Path, tmp_path: Path, fake: str
-) -> None:
+def test_a_hook_succeeds_with_our_answer_or_nothing(install: Install, user: Path, tmp_path: Path, fake: str) -> None:
     install("claude")
     script = FAKES[fake]
     command = tmp_path / "it's a folder" / "joelclaw"
@@ -211,9 +209,7 @@ def test_an_older_entry_is_updated(install: Install, user: Path) -> None:
     "{} hook claude Stop --verbose 2>/dev/null || :", "uv run joelclaw hook claude",
     "sh -c '\"$PLACE/joelclaw\" hook claude'", 'JOELCLAW_HOME=/m "$HOME/joelclaw" hook claude',
 ])  # fmt: skip
-def test_an_edited_command_stays_the_only_hook_of_its_event(
-    run: Run, install: Install, user: Path, project: Path, edited: str
-) -> None:
+def test_an_edited_command_stays_the_hook(run: Run, install: Install, user: Path, project: Path, edited: str) -> None:
     path = user / FILES["claude"]
     install("claude")
     before = f"{JOELCLAW} hook claude 2>/dev/null || :"

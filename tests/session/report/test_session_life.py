@@ -82,9 +82,7 @@ def test_a_prefix_of_the_id_suffices(run: Run, lived: Lived) -> None:
     assert SESSION in failed["error"]["message"] and OTHER in failed["error"]["message"]
 
 
-def test_without_an_id_it_is_this_session_else_the_newest_of_the_project(
-    run: Run, lived: Lived, tmp_path: Path
-) -> None:
+def test_without_an_id_it_is_this_session_or_the_newest_of_the_project(run: Run, lived: Lived, tmp_path: Path) -> None:
     run("checkpoint", "save", "--session", OTHER, "--percent", "5", "-m", "something else",
         env={"JOELCLAW_NOW_MS": str(lived.now + MINUTE)})  # fmt: skip
     life = shown(run, env={"JOELCLAW_SESSION_ID": SESSION})
