@@ -296,9 +296,14 @@ def opened_store(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[apsw.C
 
 @pytest.fixture
 def run(home: Path, tmp_path: Path) -> Run:
-    """Run `joelclaw`; `ok` says whether exit code 0 is expected.
+    """Run `joelclaw`; `ok` says whether exit code 0 is expected."""
+    return runner(home, tmp_path)
 
-    It runs in this process (`in_process`), unless the test is marked `spawned`, runs in a thread, or sets a variable
+
+def runner(home: Path, folder: Path) -> Run:
+    """Runs commands in a folder, with this home.
+
+    They run in this process (`in_process`), unless the test is marked `spawned`, runs in a thread, or sets a variable
     that only counts when Python starts.
     """
 
@@ -307,7 +312,7 @@ def run(home: Path, tmp_path: Path) -> Run:
         cwd: Path | None = None, timeout: float = PATIENCE_S,
     ) -> Attempt:  # fmt: skip
         data = stdin.encode() if isinstance(stdin, str) else stdin
-        done = attempt(home, *words, stdin=data, env=env, cwd=cwd or tmp_path, timeout=timeout)
+        done = attempt(home, *words, stdin=data, env=env, cwd=cwd or folder, timeout=timeout)
         assert (done.code == 0) == ok, f"exit {done.code}\n{done.out}\n{done.err}"
         return done
 

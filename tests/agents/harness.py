@@ -27,13 +27,11 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 
 
 def client_folder(name: str) -> Path:
-    """Where a client is installed."""
     clients = os.environ.get("JOELCLAW_E2E_CLIENTS")
     return (Path(clients) if clients else REPOSITORY / ".e2e") / name
 
 
 def installed_version(name: str) -> str | None:
-    """The installed version of a client."""
     from real_clients import CLIENTS
 
     package = client_folder(name) / "node_modules" / CLIENTS[name].PACKAGE / "package.json"
@@ -159,7 +157,6 @@ class Child:
 
 
 def stop(process: subprocess.Popen[bytes]) -> None:
-    """End a child's process group."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         try:
             os.killpg(process.pid, number)

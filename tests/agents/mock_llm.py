@@ -88,14 +88,12 @@ class Handler(BaseHTTPRequestHandler):
         """Print nothing; requests go to the log."""
 
     def record(self, **fields: Any) -> None:
-        """Add a line to the log."""
         line = json.dumps({"t": round(time.time(), 3), **fields})
         if self.log_path:
             with self.log_lock, open(self.log_path, "a", encoding="utf-8") as file:
                 file.write(line + "\n")
 
     def send_json(self, code: int, value: Any) -> None:
-        """Answer with one JSON value."""
         data = json.dumps(value).encode()
         self.send_response(code)
         self.send_header("content-type", "application/json")
@@ -139,7 +137,6 @@ class Handler(BaseHTTPRequestHandler):
         return host in (f"127.0.0.1:{port}", f"localhost:{port}")
 
     def refuse(self) -> None:
-        """Log and refuse a request for another host."""
         self.record(egress=self.path, method=self.command)
         self.close_connection = True
         self.send_json(403, {"error": {"message": "the mock refuses to leave loopback"}})
@@ -180,7 +177,6 @@ class Handler(BaseHTTPRequestHandler):
         self.send_json(200, listed if models else {"ok": True})
 
     def do_POST(self) -> None:
-        """A request to the model."""
         if self.is_foreign():
             return
         text = self.read_body()

@@ -36,7 +36,6 @@ class Answer:
 
 
 def chat(wire: Wire, body: Body, answer: Answer) -> None:
-    """OpenAI chat completions: pi, opencode."""
     usage = {
         "prompt_tokens": answer.tokens_in,
         "completion_tokens": answer.tokens_out,
@@ -80,7 +79,6 @@ def chat(wire: Wire, body: Body, answer: Answer) -> None:
 
 
 def anthropic(wire: Wire, body: Body, answer: Answer) -> None:
-    """Anthropic messages: claude."""
     content: list[dict[str, Any]] = [{"type": "text", "text": answer.text}] if answer.text or not answer.calls else []
     content += [
         {"type": "tool_use", "id": f"toolu_mock{answer.number:04d}{i}", "name": call["name"], "input": call["args"]}
@@ -122,7 +120,6 @@ def anthropic(wire: Wire, body: Body, answer: Answer) -> None:
 
 
 def responses(wire: Wire, body: Body, answer: Answer) -> None:
-    """OpenAI Responses: codex."""
     items: list[dict[str, Any]] = []
     if answer.text or not answer.calls:
         content = [{"type": "output_text", "text": answer.text, "annotations": []}]
@@ -175,7 +172,6 @@ def responses(wire: Wire, body: Body, answer: Answer) -> None:
 
 
 def gemini(wire: Wire, body: Body, answer: Answer) -> None:
-    """Gemini generateContent: gemini."""
     parts: list[dict[str, Any]] = [{"text": answer.text}] if answer.text or not answer.calls else []
     parts += [{"functionCall": {"name": call["name"], "args": call["args"]}} for call in answer.calls]
     response = {

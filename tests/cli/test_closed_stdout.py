@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import JOELCLAW, NOW_MS, PATIENCE_S, Attempt, Run, attempt, clean_environment
+from conftest import JOELCLAW, NOW_MS, PATIENCE_S, Run, attempt, clean_environment, runner
 from test_one_way_out import NOW, SESSION, TABLE, fill
 
 _CALL = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
@@ -39,11 +39,7 @@ Ends = Callable[..., tuple[int, str]]
 def filled(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str]]:
     """A home with something for every command, and what their calls name."""
     folder = tmp_path_factory.mktemp("filled")
-
-    def run(*words: str, stdin: str | None = None, env: dict[str, str], ok: bool = True) -> Attempt:
-        return attempt(folder / "home", *words, stdin=None if stdin is None else stdin.encode(), env=env)
-
-    return folder / "home", fill(run, folder)
+    return folder / "home", fill(runner(folder / "home", folder), folder)
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from claude_transcript import SESSION, Transcript
-from conftest import Run, put
+from conftest import Run, put, runner
 
 CALLS = Path(__file__).with_name("mirrored_calls.txt")
 KEYS = {
@@ -53,7 +53,7 @@ def calls() -> dict[str, list[str]]:
 
 @pytest.fixture(scope="module")
 def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a vault and a transcript."""
+    """A folder with a vault, a transcript, and a home that holds something of everything."""
     folder = tmp_path_factory.mktemp("filled")
     for name, text in {
         "Vault/docs/decisions/0168-talon-watchdog.md": "---\nstatus: accepted\n---\n# Talon watchdog\n\nThe lease.\n",
@@ -66,22 +66,19 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     transcript = Transcript(folder / f"{SESSION}.jsonl")
     transcript.user("mend the retry queue, it loses its lease")
     transcript.assistant("I raise the lease of the retry queue")
+    run = runner(folder / "home", folder)
+    run("knowledge", "sync", str(folder / "Vault"))
+    run("memory", "archive", str(transcript.path))
+    run("memory", "write", "The retry queue holds a lease of thirty seconds", "-c", "memory")
+    run("otel", "emit", "error.queue", "--level", "error")
     return folder
 
 
 @pytest.fixture
 def ask(run: Run, home: Path, filled: Path) -> Any:
-    """Asks in a home that holds something of everything; returns what was spawned."""
+    """Asks in a copy of the home; returns what was spawned."""
     env = {"VAULT_PATH": str(filled / "Vault")}
-    copied = filled / "home"
-    if copied.exists():
-        shutil.copytree(copied, home)
-    else:
-        run("knowledge", "sync", str(filled / "Vault"), env=env)
-        run("memory", "archive", str(filled / f"{SESSION}.jsonl"))
-        run("memory", "write", "The retry queue holds a lease of thirty seconds", "-c", "memory")
-        run("otel", "emit", "error.queue", "--level", "error")
-        shutil.copytree(home, copied)
+    shutil.copytree(filled / "home", home)
     filling = {"ID": SESSION, "FILE": str(filled / f"{SESSION}.jsonl")}
 
     def spawn(line: str, *, ok: bool) -> Any:

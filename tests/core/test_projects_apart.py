@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from claude_transcript import Transcript
-from conftest import NOW_MS, Attempt, Run, attempt
+from conftest import NOW_MS, Run, runner
 from test_git_state import git
 from test_project_identity import repository
 
@@ -57,10 +57,7 @@ def worked(run: Run, tmp_path: Path, side: str, folder: Path | None) -> None:
 def lived(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Path | None]]:
     """A home with the same of two repositories and of a session of no known folder, and one memory for all."""
     tmp_path = tmp_path_factory.mktemp("lived")
-
-    def run(*words: str, stdin: str = "", env: dict[str, str], cwd: Path | None = None) -> Attempt:
-        return attempt(tmp_path / "home", *words, stdin=stdin.encode(), env=env, cwd=cwd)
-
+    run = runner(tmp_path / "home", tmp_path)
     alpha = repository(tmp_path / "alpha", "git@github.com:acme/alpha.git")
     git(alpha, "worktree", "add", "-q", str(tmp_path / "elsewhere"))
     plain = tmp_path / "plain"

@@ -8,12 +8,10 @@ from .session import CLIENTS, Case, Session, Sessions
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """`--agent`."""
     parser.addoption("--agent", choices=[*CLIENTS, "all"], default="pi", help="the client under test")
 
 
 def chosen(config: pytest.Config) -> list[str]:
-    """The clients under test."""
     agent = config.getoption("--agent")
     return list(CLIENTS) if agent == "all" else [agent]
 
@@ -31,7 +29,6 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the marks."""
     config.addinivalue_line("markers", "agents(*names): the clients that a test is about")
     config.addinivalue_line("markers", "cases(of): function from a client's name to the sessions of a test")
 

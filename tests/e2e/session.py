@@ -100,7 +100,6 @@ class Workplace:
         self.command.symlink_to(JOELCLAW)
 
     def install(self, *words: str) -> None:
-        """`joelclaw install CLIENT`."""
         path = f"{self.command.parent}:/usr/bin:/bin"
         self.joelclaw("install", self.client, "--yes", *words, PATH=path)
 
@@ -122,7 +121,6 @@ class Workplace:
         return json.loads(done.stdout)["result"]
 
     def events(self, action: str) -> list[dict[str, Any]]:
-        """Stored events with this action."""
         events = self.joelclaw("otel", "search", action, "--hours", "24", "--limit", "200")["events"]
         return [event for event in events if event["action"] == action]
 
@@ -136,7 +134,6 @@ class Workplace:
 
 
 def requests_of(outcome: Outcome) -> list[Request]:
-    """The requests to the model."""
     return [Request(request["rule"], request["body"]) for request in outcome.requests]
 
 
@@ -153,7 +150,6 @@ class Session:
 
     @cached_property
     def script(self) -> dict[str, Any]:
-        """The mock's script."""
         return scenarios.script(self.case.story, self.case.client, by_hand=self.case.mode == "compact")
 
     @cached_property
@@ -180,7 +176,6 @@ class Session:
         return [request for request in self.requests[:first] if request.rule is None]
 
     def note(self) -> str:
-        """The recovery note that the model received."""
         frames = [frame for request in self.requests for frame in request.frames() if HEADING in frame]
         assert frames, f"no recovery note in any of {len(self.requests)} requests: {self.case}"
         return frames[0]
@@ -202,7 +197,6 @@ class Session:
         return self.answers[words]
 
     def events(self, action: str) -> list[dict[str, Any]]:
-        """Stored events with this action."""
         return self.place.events(action)
 
 

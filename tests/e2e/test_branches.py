@@ -85,7 +85,6 @@ class Talk(Workplace):
         return {row["kind"]: row for row in self.joelclaw("session", "list")["sessions"]}
 
     def said(self) -> list[dict[str, Any]]:
-        """All archived messages."""
         done = subprocess.run(
             ["joelclaw", "memory", "export", "--collection", "episodes"], executable=self.command, cwd=self.project,
             env={**clean_environment(self.memory), "HOME": str(self.home)}, capture_output=True, check=True,
@@ -99,7 +98,6 @@ class Talk(Workplace):
 
 @pytest.fixture
 def talk(agent: str, tmp_path: Path) -> Iterator[Callable[..., Talk]]:
-    """Begins a talk."""
     talks: list[Talk] = []
 
     def begin(*replies: dict[str, Any]) -> Talk:

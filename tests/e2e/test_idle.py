@@ -64,7 +64,6 @@ class Claude(Workplace):
         return str(json.loads(done.stdout)["session_id"])
 
     def model_requests(self) -> list[dict[str, Any]]:
-        """The requests to the model so far."""
         return [request for request in map(json.loads, self.requests.read_text().splitlines()) if "n" in request]
 
 

@@ -45,7 +45,6 @@ class Observed(Workplace):
         (self.memory / "config.toml").write_text(f"[model]\ncommand = {json.dumps(command)}\n")
 
     def observations(self) -> list[dict[str, Any]]:
-        """Events about observations."""
         return self.joelclaw("otel", "search", "memory.observe", "--hours", "24", "--limit", "200")["events"]
 
     def until_noted(self) -> list[dict[str, Any]]:

@@ -2,13 +2,12 @@
 
 import json
 import re
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 from claude_transcript import SESSION, Transcript
-from conftest import JOELCLAW, Run, clean_environment
+from conftest import Run, attempt
 
 from core.errors import Failure
 from memory import observe
@@ -68,10 +67,12 @@ def transcript(tmp_path: Path) -> Transcript:
 
 def stored(home: Path) -> list[dict[str, Any]]:
     """The observations, oldest first."""
-    done = subprocess.run(
-        [JOELCLAW, "memory", "export", "--collection", "observations"], env=clean_environment(home), capture_output=True
-    )
-    return [json.loads(line) for line in done.stdout.splitlines()]
+    done = attempt(home, "memory", "export", "--collection", "observations")
+    return [json.loads(line) for line in done.out.splitlines()]
+
+
+def observed(run: Run, transcript: Transcript, model: Fake) -> Any:
+    return run("memory", "observe", str(transcript.path), "--command", model.command).result
 
 
 def texts(home: Path) -> list[str]:
@@ -93,7 +94,7 @@ def long_session(path: Path, turns: int, characters: int = 3000) -> Transcript:
 
 
 def test_what_the_model_notes_is_remembered(run: Run, home: Path, transcript: Transcript, model: Fake) -> None:
-    result = run("memory", "observe", str(transcript.path), "--command", model.command).result
+    result = observed(run, transcript, model)
     assert result["observations"] == {"added": 4, "merged": 0}
     assert (result["session"], result["turns"], result["unchanged"]) == (SESSION, 3, False)
     assert result["episodes"] == {"added": 3, "updated": 0}
@@ -113,7 +114,7 @@ def test_what_the_model_notes_is_remembered(run: Run, home: Path, transcript: Tr
 def test_a_session_that_is_read_again_is_not_observed_again(
     run: Run, tmp_path: Path, transcript: Transcript, model: Fake
 ) -> None:
-    run("memory", "observe", str(transcript.path), "--command", model.command)
+    observed(run, transcript, model)
     transcript.user("From now on deploys run on Tuesdays only.")
     child = "72000000-0000-4000-8000-000000000002"
     fork = Transcript(tmp_path / f"{child}.jsonl", first=90)
@@ -121,18 +122,18 @@ def test_a_session_that_is_read_again_is_not_observed_again(
         fork.write({**row, "sessionId": child, "forkedFrom": {"sessionId": SESSION, "messageUuid": row["uuid"]}})
     fork.user("Try it with Redis.")
     run("memory", "archive", str(fork.path))
-    result = run("memory", "observe", str(transcript.path), "--command", model.command).result
+    result = observed(run, transcript, model)
     assert result["turns"] == 1
     assert "Tuesdays" in model.prompts[1] and "250 ms" not in model.prompts[1]
 
 
 def test_repeated_observations_are_merged(run: Run, home: Path, transcript: Transcript, model: Fake) -> None:
     first = run("memory", "write", "The gateway retries three times, with 250 ms between").result
-    result = run("memory", "observe", str(transcript.path), "--command", model.command).result
+    result = observed(run, transcript, model)
     assert (result["observations"]["added"], result["observations"]["merged"]) == (3, 1)
     assert run("memory", "show", first["id"]).result["mergedCount"] == 1
     transcript.user("Once more, please.")
-    result = run("memory", "observe", str(transcript.path), "--command", model.command).result
+    result = observed(run, transcript, model)
     assert (result["observations"]["added"], result["observations"]["merged"]) == (0, 4)
     assert len(stored(home)) == 4
 
@@ -146,7 +147,7 @@ def test_a_transcript_that_gives_orders_changes_nothing(
     )
     transcript.user(order)
     transcript.assistant(order)
-    run("memory", "observe", str(transcript.path), "--command", model.command)
+    observed(run, transcript, model)
     assert len(texts(home)) == 4
     assert not [text for text in texts(home) if "password" in text]
     (prompt,) = model.prompts
@@ -170,7 +171,7 @@ def test_secrets_reach_neither_the_model_nor_the_store(
     model.says(
         f"<observations><facts>\n- [gate=allow] The token of the gateway is {secret} now.\n</facts></observations>"
     )
-    run("memory", "observe", str(transcript.path), "--command", model.command)
+    observed(run, transcript, model)
     assert secret not in "".join(model.prompts)
     assert secret[4:20].encode() not in b"".join(path.read_bytes() for path in home.rglob("*") if path.is_file())
     assert "[redacted:" in texts(home)[0]
@@ -194,9 +195,7 @@ def test_nothing_is_stored_of_a_reply_that_is_not_in_the_form(
     assert (started["action"], failed["action"]) == ("memory.observe.started", "memory.observe.failed")
     assert (failed["success"], failed["level"]) == (False, "error")
     model.says(FORM)
-    assert (
-        run("memory", "observe", str(transcript.path), "--command", model.command).result["observations"]["added"] == 4
-    )
+    assert observed(run, transcript, model)["observations"]["added"] == 4
 
 
 @pytest.mark.parametrize(("command", "code"), [
@@ -216,7 +215,7 @@ def test_a_budget_of_tokens(run: Run, home: Path, tmp_path: Path, model: Fake, m
     monkeypatch.setattr(observe, "MAX_TOKENS", 9_000)
     left = 20
     while left:
-        result = run("memory", "observe", str(transcript.path), "--command", model.command).result
+        result = observed(run, transcript, model)
         assert result["tokens"] <= 9000 and result["turns"] > 0
         left -= result["turns"]
         rest = result["left"]
@@ -233,7 +232,7 @@ def test_a_later_range_that_fails_leaves_the_earlier_ones(run: Run, home: Path, 
     done = run("memory", "observe", str(transcript.path), "--command", odd.command, ok=False)
     assert "ranges of turns before it that are stored: 1" in done.json["error"]["message"]
     assert len(stored(home)) == 1
-    result = run("memory", "observe", str(transcript.path), "--command", odd.command).result
+    result = observed(run, transcript, odd)
     assert (result["rangeCount"], result["left"]["turns"]) == (2, 0)
     assert len(stored(home)) == 3
 
@@ -307,3 +306,18 @@ def test_strict_and_loose_forms_are_read(loose: str) -> None:
 def test_other_replies_are_refused(other: str) -> None:
     with pytest.raises(Failure):
         parse(other)
+
+
+@pytest.mark.spawned
+def test_killed_right_after_the_store(run: Run, home: Path, tmp_path: Path, model: Fake) -> None:
+    """The second range's model kills the command: the first one is stored, and not asked about again."""
+    transcript = long_session(tmp_path / "s.jsonl", 40)
+    killing = Fake(tmp_path / "killing", EACH)
+    Path(killing.folder, "model.sh").write_text(MODEL + '[ "$number" != 1 ] || kill -9 "$PPID"\n')
+    run("memory", "observe", str(transcript.path), "--command", killing.command, ok=False)
+    assert len(stored(home)) == 1
+    result = observed(run, transcript, killing)
+    assert result["left"]["turns"] == 0
+    assert len(stored(home)) == 3
+    assert killing.prompts[1] == killing.prompts[2]
+    assert len(set(killing.prompts)) == 3

@@ -14,7 +14,6 @@ from claude_transcript import SESSION, Transcript
 from conftest import JOELCLAW, PATIENCE_S, ROOT, Run, clean_environment
 from faults import patient
 from test_memory_observe import EACH, Fake, model, stored, transcript
-from test_memory_observe_faults import children
 from test_model_command import FAMILY, pids, runs, script, until
 
 from core import files
@@ -46,6 +45,18 @@ def holder(home: Path) -> int:
         except OSError:
             continue
     raise AssertionError("nobody holds the lock")
+
+
+def children(pid: int) -> list[int]:
+    processes = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if int(fields[1]) == pid and fields[0] != "Z":
+            processes.append(int(stat.parent.name))
+    return processes
 
 
 def settings(home: Path, command: str, observe: str = "") -> None:

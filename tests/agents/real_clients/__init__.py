@@ -1,7 +1,8 @@
 """The clients. Each module has PACKAGE and VERSION (npm), COMMAND, LIMITS, drive() and is_compaction().
 
 LIMITS say when the client compacts; a script's "client" object overrides them. drive() writes the minimal configuration
-into HOME, keeps what is there, and sends the prompts one after the other in one session.
+into HOME, which uses the mock as model and allows every tool, keeps what is there, and sends the prompts one after the
+other in one session. is_compaction() says whether an entry of a transcript records a compaction.
 """
 
 from __future__ import annotations

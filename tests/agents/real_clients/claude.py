@@ -11,7 +11,6 @@ LIMITS = {"autoCompactWindow": 100_000}
 
 
 def is_compaction(entry: dict[str, Any]) -> bool:
-    """Whether a transcript entry records a compaction."""
     return entry.get("subtype") == "compact_boundary"
 
 

@@ -33,7 +33,6 @@ stream_max_retries = 0
 
 
 def is_compaction(entry: dict[str, Any]) -> bool:
-    """Whether a transcript entry records a compaction."""
     return entry.get("type") == "compacted"
 
 
@@ -41,7 +40,6 @@ FLAGS = ("--skip-git-repo-check", "--json", "--dangerously-bypass-hook-trust")
 
 
 def configure(run: Run) -> None:
-    """Use the mock as model."""
     (run.home / ".codex").mkdir(exist_ok=True)
     window, limit = run.limits["contextWindow"], run.limits["autoCompactAt"]
     profile = PROFILE.format(window=window, limit=limit, url=run.url)

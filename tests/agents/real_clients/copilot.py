@@ -16,7 +16,6 @@ def is_compaction(entry: dict[str, Any]) -> bool:
 
 
 def configure(run: Run) -> None:
-    """Use the mock as model."""
     config = run.home / ".copilot" / "config.json"
     if not config.exists():  # it adds a comment
         merge_json(config, {"trusted_folders": [str(run.workdir)], "banner": "never"})
@@ -32,7 +31,6 @@ def configure(run: Run) -> None:
 
 
 def drive(run: Run, prompts: list[str]) -> None:
-    """Allow every tool."""
     configure(run)
     base = [run.command, "--allow-all-tools", "--allow-all-paths"]
     try:

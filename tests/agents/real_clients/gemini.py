@@ -16,7 +16,6 @@ def is_compaction(_entry: dict[str, Any]) -> bool:
 
 
 def drive(run: Run, prompts: list[str]) -> None:
-    """Allow every tool."""
     settings = {
         "general": {"enableAutoUpdate": False},
         "privacy": {"usageStatisticsEnabled": False},

@@ -18,7 +18,6 @@ LIMITS = {"contextWindow": 64_000, "keepRecentTokens": 300}
 
 
 def is_compaction(entry: dict[str, Any]) -> bool:
-    """Whether a row of its table records a compaction."""
     return entry.get("type") == "compaction"
 
 

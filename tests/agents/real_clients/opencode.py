@@ -12,7 +12,6 @@ LIMITS = {"contextWindow": 30_000, "output": 2000}
 
 
 def is_compaction(entry: dict[str, Any]) -> bool:
-    """Whether an entry of the exported session is a compaction."""
     return entry.get("role") == "assistant" and entry.get("summary") is True
 
 

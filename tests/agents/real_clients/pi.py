@@ -24,7 +24,6 @@ QUIET_S = 1.5  # a turn in a terminal is over once neither screen nor session fi
 
 
 def is_compaction(entry: dict[str, Any]) -> bool:
-    """Whether a transcript entry records a compaction."""
     return entry.get("type") == "compaction"
 
 

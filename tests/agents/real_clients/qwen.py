@@ -12,12 +12,10 @@ LIMITS = {"contextWindow": 100_000}
 
 
 def is_compaction(entry: dict[str, Any]) -> bool:
-    """Whether a transcript entry records a compaction."""
     return entry.get("subtype") == "chat_compression"
 
 
 def configure(run: Run) -> None:
-    """Use the mock as model."""
     model = {"name": "mock-1", "generationConfig": {"contextWindowSize": run.limits["contextWindow"]}}
     settings = {
         "general": {"enableAutoUpdate": False},
@@ -31,7 +29,6 @@ def configure(run: Run) -> None:
 
 
 def drive(run: Run, prompts: list[str]) -> None:
-    """Allow every tool."""
     configure(run)
     base = [run.command, "--yolo", "--output-format", "stream-json"]
     try:

@@ -88,18 +88,13 @@ def test_durable_means_synchronous(run: Run, home: Any, monkeypatch: pytest.Monk
 LIMIT = 1_000_000
 
 
-def log_bytes(home: Path) -> int:
-    log = home / "store.db-wal"
-    return log.stat().st_size if log.exists() else 0
-
-
 @pytest.mark.spawned
 def test_single_writes_fold_the_log_back_at_one_megabyte(run: Run, home: Path) -> None:
-    sizes = []
+    sizes, log = [], home / "store.db-wal"
     blob = "x y " * 14_000  # a large event, so that few are needed
     for number in range(24):
         run("otel", "emit", f"log.fill.{number}", "--metadata", f'{{"blob": "{blob}"}}')
-        sizes.append(log_bytes(home))
+        sizes.append(log.stat().st_size if log.exists() else 0)
     assert max(sizes) > LIMIT / 2  # the test does reach it
     assert max(sizes) < 2 * LIMIT
     assert any(later < earlier for earlier, later in pairwise(sizes))

@@ -131,14 +131,6 @@ def test_parallel_first_writes_on_a_fresh_machine(home: Path) -> None:
     assert_whole(home)
 
 
-def _killed(home: Path, words: tuple[str, ...], after_s: float) -> bytes:
-    """Start a command, kill it after a while, and return what it had printed until then."""
-    process = begin(home, *words, cwd=Path("/"))
-    time.sleep(after_s)
-    process.kill()
-    return process.communicate()[0]
-
-
 @pytest.mark.spawned
 @pytest.mark.parametrize("writes", [100, pytest.param(400, marks=pytest.mark.thorough)])
 def test_an_acknowledged_write_survives_a_kill(home: Path, writes: int) -> None:
@@ -160,9 +152,11 @@ def test_an_acknowledged_write_survives_a_kill(home: Path, writes: int) -> None:
                 after_s = draw.uniform(0.0, longest)
             if number is None:
                 return
-            out = _killed(home, ("memory", "write", fact(number)), after_s)
+            process = begin(home, "memory", "write", fact(number), cwd=Path("/"))
+            time.sleep(after_s)
+            process.kill()
             try:
-                envelope = json.loads(out)
+                envelope = json.loads(process.communicate()[0])
             except ValueError:
                 with lock:
                     killed += 1

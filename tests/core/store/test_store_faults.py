@@ -7,8 +7,7 @@ import json
 import random
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -302,16 +301,10 @@ def test_a_read_only_home_shows_what_its_log_holds(good: Path) -> None:
 FULL_STORE = {"STORE_FULL", "STORE_IO"}
 
 
-@contextmanager
-def _full(home: Path, intact: Path) -> Iterator[None]:
+def test_a_full_disk_loses_nothing(home: Path, intact: Path) -> None:
     with small_disk(home, 4096) as fill:
         shutil.copytree(intact, home, dirs_exist_ok=True)
         fill()
-        yield
-
-
-def test_a_full_disk_loses_nothing(home: Path, intact: Path) -> None:
-    with _full(home, intact):
         for words in WRITERS:
             assert go(home, words).assert_failed() in FULL_STORE
         assert FACT in [hit["observation"] for hit in go(home, RECALL).result["hits"]]

@@ -1,8 +1,6 @@
 """The counts of `memory stats` and `status` are updated with each write and match the documents."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from typing import Any
 
 import apsw
@@ -35,15 +33,6 @@ acts = st.lists(
     ),
     max_size=25,
 )
-
-
-@contextmanager
-def store(steps: Sequence[str] = sqlite.migrations()) -> Iterator[apsw.Connection]:
-    db = apsw.Connection(":memory:")
-    for step in steps:
-        db.execute(step)
-    yield db
-    db.close()
 
 
 def act(db: apsw.Connection, what: str, which: Any, kind: Any) -> None:
@@ -99,7 +88,8 @@ def assert_exact(db: apsw.Connection) -> None:
 
 @given(given_acts=acts)
 def test_the_counts_match_the_documents(given_acts: list[tuple[str, Any, Any]]) -> None:
-    with store() as db:
-        for act_ in given_acts:
-            act(db, *act_)
-        assert_exact(db)
+    db = sqlite.open_in_memory()
+    for act_ in given_acts:
+        act(db, *act_)
+    assert_exact(db)
+    db.close()
