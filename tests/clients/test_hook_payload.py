@@ -38,9 +38,8 @@ def test_an_entry_includes_its_tools_and_their_outcomes() -> None:
                           {"role": "assistant", "text": "I look", "id": "e1", "at": 5, "tools": tools}])  # fmt: skip
     answer, *others = event["items"]
     assert (answer.kind, answer.stable_id, answer.text, answer.at) == ("answer", "pi:e1", "I look", 5)
-    rows = [
-        (entry.kind, entry.call, entry.tool, entry.command, entry.target, entry.text, entry.failed) for entry in others
-    ]
+    fields = ("kind", "call", "tool", "command", "target", "text", "failed")
+    rows = [tuple(getattr(entry, field) for field in fields) for entry in others]
     assert rows == [
         ("call", "e1/0", "bash", "ls", "a", "", False), ("call", "e1/1", "read", "", "", "", False),
         ("call", "e1/2", "edit", "", "", "", False), ("result", "e1/0", "", "", "", "no such file", True),

@@ -144,10 +144,8 @@ def test_it_is_installed_in_its_settings_folder(quill: Quill, tmp_path: Path, co
     (entry,) = entries["Asked"][0]["hooks"]
     assert f"{command} hook quill" in entry["command"] and entry["timeout"] == 7
     listed = quill("install", "--list")["installs"]
-    assert [(row["scope"], row["installed"]) for row in listed if row["agent"] == "quill"] == [
-        ("user", True),
-        ("project", False),
-    ]
+    installed = {row["scope"]: row["installed"] for row in listed if row["agent"] == "quill"}
+    assert installed == {"user": True, "project": False}
     quill("uninstall", "quill")
     assert not Path(agent["path"]).exists()
 

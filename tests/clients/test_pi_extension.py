@@ -74,11 +74,8 @@ def test_start_and_prompt_are_reported_and_answered_in_the_first_request(host: H
 def test_a_resumed_session_is_reported(host: Host, reason: str, branch: str, events: list[str]) -> None:
     """A compaction at whose end pi was already leaving (`pi -p`) is made up for."""
     host.answers()
-    run(
-        host,
-        f"branch = {branch}; await fire('session_start', {{reason: '{reason}'}}); await calls({len(events)});"
-        " await sleep(50); out(1);",
-    )
+    start = f"branch = {branch}; await fire('session_start', {{reason: '{reason}'}});"
+    run(host, f"{start} await calls({len(events)}); await sleep(50); out(1);")
     calls = [" ".join(filter(None, (call["event"], call["payload"].get("source")))) for call in host.calls()]
     assert calls == events
 

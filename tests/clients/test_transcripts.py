@@ -32,9 +32,8 @@ def kinds(entries: list[Entry]) -> list[str]:
 
 
 def outcomes(entries: list[Entry]) -> list[tuple[str, bool | None, str]]:
-    return [
-        (entry.text, entry.failed, entry.process) for entry in entries if entry.kind == "result" and not entry.unrun
-    ]
+    results = [entry for entry in entries if entry.kind == "result" and not entry.unrun]
+    return [(entry.text, entry.failed, entry.process) for entry in results]
 
 
 def of_claude(kind: str, content: Any = "", **fields: Any) -> dict[str, Any]:
@@ -239,12 +238,9 @@ words = st.sampled_from(
 leaves = st.one_of(
     st.none(), st.booleans(), st.integers(), st.integers(-(10**30), 10**30), st.floats(), st.text(), words
 )
+names = st.one_of(keys, st.text())
 trees = st.recursive(
-    leaves,
-    lambda inner: st.one_of(
-        st.lists(inner, max_size=4), st.dictionaries(st.one_of(keys, st.text()), inner, max_size=6)
-    ),
-    max_leaves=30,
+    leaves, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(names, inner, max_size=6), max_leaves=30
 )
 
 

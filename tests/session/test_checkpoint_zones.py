@@ -111,13 +111,8 @@ def test_an_injection_that_comes_back_as_a_message_is_not_the_task(run: Run) -> 
 
 
 def test_stdin_gives_the_same_fields_and_flags_beat_it(run: Run) -> None:
-    fields = {
-        "sessionId": "s9",
-        "contextPercent": 45,
-        "messages": [TASK, "and test it"],
-        "files": ["a.py"],
-        "role": "gateway",
-    }
+    fields = {"sessionId": "s9", "contextPercent": 45, "messages": [TASK, "and test it"], "files": ["a.py"]}
+    fields["role"] = "gateway"
     result = run("checkpoint", "save", "--stdin", stdin=json.dumps(fields), env=at(0)).result
     assert (result["sessionId"], result["zone"], result["role"]) == ("s9", "warm", "gateway")
     assert result["currentTask"] == f"{TASK} | and test it"

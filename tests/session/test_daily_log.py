@@ -80,13 +80,8 @@ def test_the_same_section_is_not_written_twice(log: Path) -> None:
     again = state_of()
     again.compaction_count = 1
     assert flush(again, NOW_MS + 120_000)
-    assert (
-        log.read_text()
-        == before
-        + "\n"
-        + before.partition("\n\n")[0].replace("14:13", "14:15").replace("compaction 1", "compaction 2")
-        + "\n"
-    )
+    second = before.partition("\n\n")[0].replace("14:13", "14:15").replace("compaction 1", "compaction 2")
+    assert log.read_text() == f"{before}\n{second}\n"
     assert flush(again, NOW_MS + 86_400_000), "a new day, a new file"
     assert (log.parent / "2026-09-22.md").exists()
 

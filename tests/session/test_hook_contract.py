@@ -134,9 +134,8 @@ def test_settings_that_cannot_be_read_do_not_stop_it(run: Run, home: Path) -> No
 def test_a_home_that_cannot_be_written_changes_nothing_for_the_agent(run: Run, home: Path) -> None:
     home.write_text("a file where the folder should be")
     for agent in AGENTS:
-        done = run(
-            "hook", agent, "prompt", stdin=json.dumps({"session_id": "x", "hook_event_name": "UserPromptSubmit"})
-        )
+        event = {"session_id": "x", "hook_event_name": "UserPromptSubmit"}
+        done = run("hook", agent, "prompt", stdin=json.dumps(event))
         assert valid(agent, done.out)
         assert done.err == ""
 

@@ -38,9 +38,8 @@ class Gateway:
 
     def event(self, event: dict[str, Any], session: str = "s-1") -> None:
         self.count += 1
-        text = json.dumps(
-            {"id": f"e-{self.count}", "parentId": f"e-{self.count - 1}", "timestamp": AT.format(self.count), **event}
-        )
+        about = {"id": f"e-{self.count}", "parentId": f"e-{self.count - 1}", "timestamp": AT.format(self.count)}
+        text = json.dumps({**about, **event})
         data = text.encode()
         is_large = len(data) > 1_500
         packed = zstandard.ZstdCompressor().compress(data) if is_large else None
@@ -77,15 +76,11 @@ def work(gateway: Gateway) -> None:
     call = {"type": "toolCall", "id": "c1", "name": "exec", "arguments": {"command": "make tides"}}
     gateway.message("assistant", [{"type": "text", "text": "I look at the retries."}, call], stopReason="toolUse")
     details = {"status": "completed", "exitCode": 2}
-    gateway.message(
-        "toolResult", [{"type": "text", "text": "gauge 7 é missing"}], toolCallId="c1", toolName="exec", details=details
-    )
+    result = [{"type": "text", "text": "gauge 7 é missing"}]
+    gateway.message("toolResult", result, toolCallId="c1", toolName="exec", details=details)
     gateway.event({"type": "custom", "customType": "openclaw.cache-ttl", "data": {}})
-    gateway.message(
-        "assistant",
-        [{"type": "text", "text": f"The osprey gauge needs four retries. {'x' * 2_000}"}],
-        stopReason="stop",
-    )
+    answer = [{"type": "text", "text": f"The osprey gauge needs four retries. {'x' * 2_000}"}]
+    gateway.message("assistant", answer, stopReason="stop")
     gateway.hook("tool", files=[str(gateway.project / "src" / "tide_import.py")])
     gateway.hook("turn_end", tokens=52_000, window=64_000)
 

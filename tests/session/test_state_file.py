@@ -316,12 +316,10 @@ def test_commands_do_not_read_all_states(talk: Run, home: Path, monkeypatch: pyt
 
 DEFAULTS = Config({})
 LONG_ID = "s" * 200
-prompts_of = st.lists(
-    st.sampled_from(["fix the importer", "now the tests", "write the runbook", "go", "x" * 900, "数" * 900]), max_size=4
-)
-paths_of = st.lists(
-    st.sampled_from([f"src/f{number}.py" for number in range(30)] + ["p" * 999, "路" * 999]), max_size=5
-)
+said = ["fix the importer", "now the tests", "write the runbook", "go", "x" * 900, "数" * 900]
+prompts_of = st.lists(st.sampled_from(said), max_size=4)
+edited = [*(f"src/f{number}.py" for number in range(30)), "p" * 999, "路" * 999]
+paths_of = st.lists(st.sampled_from(edited), max_size=5)
 percents = st.none() | st.floats(0, 120)
 hits = st.lists(st.sampled_from(["a memory", "another memory", "字" * 999, "m" * 999]), max_size=7)
 
@@ -398,9 +396,8 @@ class Turns(RuleBasedStateMachine):
         record.record(record.own_event("after_compaction"), call)
         assert (state.compaction_count, state.recall_cache) == (before.compaction_count + 1, before.recall_cache)
         assert (state.note_owed, state.warm_zone_entered, state.hot_zone_entered) == (True, False, False)
-        note = recovery.talk_note(
-            state.task, state.files_modified, state.recalled_memories, state.recall_queries, 300, ""
-        )
+        known, queries = state.recalled_memories, state.recall_queries
+        note = recovery.talk_note(state.task, state.files_modified, known, queries, 300, "")
         assert note.content or not (state.task or state.files or state.recall_cache)
         self.entered = []
         self.save(state)
@@ -432,15 +429,8 @@ def test_the_fullest_state_fits(unit: str) -> None:
     state.task = one_line(unit * 999)
     state.injected_scopes = [f"{n}" + one_line(unit * 99) for n in range(99)]
     state.injected_kinds = {f"{n}" + one_line(unit * 99): 2**63 for n in range(99)}
-    state.recall_cache = [
-        {
-            "query": unit * 999,
-            "hash": unit * 99,
-            "hits": memories([f"{n}" + one_line(unit * 999) for _ in range(9)]),
-            "at": 1,
-        }
-        for n in range(9)
-    ]
+    hits_of = [memories([f"{n}" + one_line(unit * 999) for _ in range(9)]) for n in range(9)]
+    state.recall_cache = [{"query": unit * 999, "hash": unit * 99, "hits": hits, "at": 1} for hits in hits_of]
     assert size(state) < 65_536
 
 

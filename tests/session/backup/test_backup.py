@@ -26,10 +26,8 @@ def tables(store: Path) -> dict[str, str]:
     """A hash of what each table holds, the tables of the indexes among them."""
     db = apsw.Connection(str(store))
     names = [str(name) for (name,) in db.execute("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name")]
-    virtual = {
-        str(name)
-        for (name,) in db.execute("SELECT name FROM sqlite_schema WHERE type = 'table' AND sql LIKE 'CREATE VIRTUAL%'")
-    }
+    declared = "SELECT name FROM sqlite_schema WHERE sql LIKE 'CREATE VIRTUAL%'"
+    virtual = {str(name) for (name,) in db.execute(declared)}
     contents = {}
     for name in set(names) - virtual:
         rows = sorted(repr(row) for row in db.execute(f'SELECT * FROM "{name}"'))
@@ -140,9 +138,8 @@ def test_at_rest_it_restores_equal_to_the_byte(run: Run, filled: Path, tmp_path:
     run("restore", str(file), "--into", str(elsewhere))
     assert tables(elsewhere / "store.db") == tables(filled / "store.db")
     assert kept_files(elsewhere) == kept_files(filled)
-    assert {"config.toml", "sessions/a%2Fb.json", "switches.json", "workspace/memory/2026-11-01.md"} <= set(
-        kept_files(elsewhere)
-    )
+    expected = {"config.toml", "sessions/a%2Fb.json", "switches.json", "workspace/memory/2026-11-01.md"}
+    assert expected <= set(kept_files(elsewhere))
     restored_home = {"JOELCLAW_HOME": str(elsewhere)}
     assert run("status", env=restored_home).result["healthy"]
     assert run("recall", "scheduler gateway", env=restored_home).result["hits"][0]["observation"] == NOTE

@@ -158,9 +158,8 @@ def test_whatever_is_changed_or_cut_off_is_noticed_or_harmless(run: Run, backup:
     @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(st.integers(0, len(original) - 1), st.binary(min_size=1, max_size=8), st.integers(0, 3))
     def mutated(at: int, put: bytes, cut: int) -> None:
-        data = (
-            original[:at] + put + original[at + len(put) * (cut != 1) :] if cut < 2 else original[:at] + put * (cut - 2)
-        )
+        begin, rest = original[:at], original[at + len(put) * (cut != 1) :]
+        data = begin + put + rest if cut < 2 else begin + put * (cut - 2)
         backup.write_bytes(data)
         done = attempt(home, "restore", str(backup), "--verify-only")
         if done.code:  # what is left is a field of a header that means nothing here

@@ -149,15 +149,8 @@ def test_prompts_and_commands_oldest_first_and_each_once() -> None:
     ours = user('<joelclaw-memory source="startup">\nNever say 7.\n</joelclaw-memory>')
     own = node("bash", Entry("shell", text="Ran `make deploy`", command="make deploy", content="exit=3"))
     failed = node("tool_result", Entry("result", text="1 failed", call="c1", failed=True))
-    quoted = lines(
-        ours,
-        user("Make it\nfast."),
-        agent("make lint", "pytest -k '**'", "ls | head"),
-        failed,
-        own,
-        user("Go on."),
-        agent("make lint"),
-    )
+    talk = (user("Make it\nfast."), agent("make lint", "pytest -k '**'", "ls | head"), failed, own, user("Go on."))
+    quoted = lines(ours, *talk, agent("make lint"))
     assert quoted == {
         Section.GOAL: ["- Make it fast.", "- Go on."],
         Section.CONTEXT: ["- `pytest -k '**'` (failed)", "- `make deploy`", "- `make lint`"],
@@ -167,14 +160,11 @@ def test_prompts_and_commands_oldest_first_and_each_once() -> None:
 def test_an_earlier_summary_gets_half_of_the_space() -> None:
     earlier = "## Goal\nImport a day.\n\n## Progress\n### Done\n- [x] Step 1.\n\n## Critical Context\n- `make lint`"
     quoted = lines(user("Import a day."), agent("make lint"), previous=earlier)
-    assert quoted == {
-        Section.GOAL: ["Import a day.", "- Import a day."],
-        Section.DONE: ["- [x] Step 1."],
-        Section.CONTEXT: ["- `make lint`"],
-    }
-    assert lines(previous="Figures first.\nThe rest is talk.")[Section.CONTEXT] == [
+    expected = {Section.GOAL: ["Import a day.", "- Import a day."], Section.DONE: ["- [x] Step 1."]}
+    assert quoted == {**expected, Section.CONTEXT: ["- `make lint`"]}
+    assert lines(previous="Figures first.\nAll else is talk.")[Section.CONTEXT] == [
         "Figures first.",
-        "The rest is talk.",
+        "All else is talk.",
     ]
 
 
@@ -393,16 +383,14 @@ def summaries_after(run: Run, home: Path, path: Path, answer: object) -> list[st
 
 def test_a_summary_after_a_long_analysis(run: Run, home: Path, path: Path) -> None:
     summary = "We mend the gauge. " * 2000
-    assert summaries_after(
-        run, home, path, f"<analysis>{'thought ' * 5000}</analysis>\n<summary>{summary}</summary>"
-    ) == [summary.strip()]
+    answer = f"<analysis>{'thought ' * 5000}</analysis>\n<summary>{summary}</summary>"
+    assert summaries_after(run, home, path, answer) == [summary.strip()]
 
 
 def test_a_long_summary_is_redacted_before_it_is_cut(run: Run, home: Path, path: Path) -> None:
     secret = "ghp" + "_" + fill(36)
     words = "plain words " * 40_000
-    (summary,) = summaries_after(
-        run, home, path, f"<summary>{words[: sessions.SUMMARY_CHARS - 20]}{secret} {words}</summary>"
-    )
+    begin = words[: sessions.SUMMARY_CHARS - 20]
+    (summary,) = summaries_after(run, home, path, f"<summary>{begin}{secret} {words}</summary>")
     assert len(summary) <= sessions.SUMMARY_CHARS
     assert secret[:8] not in summary

@@ -115,12 +115,8 @@ def test_words_that_the_user_says_first_do_not_count_as_use() -> None:
 
 VOCABULARY = ["lease", "archiver", "deadlocks", "0093", "webhook", "weather", "go", "unique"]
 sentences = st.lists(st.sampled_from(VOCABULARY), max_size=6).map(" ".join)
-spoken = st.lists(
-    st.one_of(
-        sentences.map(user), sentences.map(agent), sentences.map(lambda text: entries.result_entry("c", text, False))
-    ),
-    max_size=14,
-)
+results = sentences.map(lambda text: entries.result_entry("c", text, False))
+spoken = st.lists(st.one_of(sentences.map(user), sentences.map(agent), results), max_size=14)
 
 
 @given(spoken, st.lists(st.integers(0, 14), max_size=4))
@@ -158,10 +154,8 @@ def stored(run: Run, identifier: str) -> dict[str, Any]:
 
 
 def write(run: Run, *identifiers: str) -> None:
-    lines = [
-        {"id": name, "collection": "observations", "text": f"{LEASE} ({name})", "created_at": NOW_MS}
-        for name in identifiers
-    ]
+    about = {"collection": "observations", "created_at": NOW_MS}
+    lines = [{**about, "id": name, "text": f"{LEASE} ({name})"} for name in identifiers]
     run("memory", "import", "-", stdin="\n".join(map(json.dumps, lines)), env=NOW)
 
 

@@ -379,13 +379,8 @@ def test_a_compaction_in_the_last_line_of_a_file_is_known(run: Run, tmp_path: Pa
         rollout.call(f"a{number}", "flyHome loft_door", cmd="make loft")
 
     def of_codex(event: str, **more: Any) -> str:
-        payload = {
-            "hook_event_name": event,
-            "session_id": "c-1",
-            "cwd": CWD,
-            "transcript_path": str(rollout.path),
-            **more,
-        }
+        about = {"session_id": "c-1", "cwd": CWD, "transcript_path": str(rollout.path)}
+        payload = {**about, "hook_event_name": event, **more}
         return run("hook", "codex", stdin=json.dumps(payload), env=NOW).out
 
     of_codex("UserPromptSubmit", prompt=TASK)

@@ -224,10 +224,8 @@ def test_hooks_that_failed_or_were_late(user: User) -> None:
     emit("hook.timeout", 1, "PreCompact", "no answer within 2 s")
     emit("hook.failed", 1, "", "INVALID_JSON: stdin")
     result = user.doctor()
-    unnamed, failed = sorted(
-        (finding for finding in result["findings"] if finding["code"] == "HOOK_FAILED"),
-        key=lambda entry: "Stop" in entry["message"],
-    )
+    every = [finding for finding in result["findings"] if finding["code"] == "HOOK_FAILED"]
+    unnamed, failed = sorted(every, key=lambda entry: "Stop" in entry["message"])
     assert unnamed["message"].startswith("its hook failed once in 24 h")
     degraded, late = by_code(result, "HOOK_DEGRADED"), by_code(result, "HOOK_LATE")
     assert {finding["severity"] for finding in (failed, degraded, late)} == {"warning"} and result["healthy"]
