@@ -14,31 +14,33 @@ from memory.archive.texts import is_error_line
 
 ERROR_CHARS = 240  # of the line that is stored
 NEAR_LINES = 12  # around an error, in which its place or its values are named
-# What a task runner puts in front of each line: `[lint:go] `, `@acme/core test: `.
-TASK_PREFIX = re.compile(r"^(?:\[[\w:.@/ -]+\] |[@\w/][\w/.-]* \w[\w:.-]*: )")
-PLACE = re.compile(r"(?P<file>(?:[A-Za-z]:)?[^\s:()\"'`…]+\.\w{1,6})(?::\d+(?::\d+)?|\(\d+(?:,\d+)?\))(?=[:\s)]|$)")
+# What a task runner or a frame puts in front of each line: `[lint:go] `, `@acme/core test: `, `│ `.
+TASK_PREFIX = re.compile(r"^(?:\[[\w:.@/ -]+\] |│ |[@\w/][\w/.-]* \w[\w:.-]*: )")
+PLACE = re.compile(r"(?P<file>(?:[A-Za-z]:)?[^\s:()\"'`…]+\.\w{1,6})[:(\[]{1,2}\d+(?:[:,]\d+)?[)\]]?(?=[:\s)]|$)")
 POINTER = re.compile(r"\s*(?:(?:-->|└─|╭─\[|❯) ?|at(?: \S+)*? \(?)([^\s()]+\.\w+:\d+(?::\d+)?)|(\S+\.py:\d+): \w+$")
 SOURCE_LINE = re.compile(r"(?:> {0,8})?\d{0,7} {0,8}(?:\d{0,7} )?[|│┃→]")
 DEPENDENCY = re.compile(
-    r"node_modules|site-packages|dist-packages|/lib/python\d|<frozen|<string>|/pkg/mod/|/go/\d|/\.cargo/|node:"
+    r"node_modules|(site|dist)-packages|/lib/python\d|<frozen|<string>|/pkg/mod/|/go/\d|/\.cargo/|node:"
 )
 FAILED_TEST = re.compile(
-    r"\s*(?:--- FAIL: (?P<go>\S+)|● (?P<jest>.+)|FAIL\s+\S+\.\w+ > (?P<vitest>.+)|\(fail\) (?P<bun>.+?)(?: \[.+\])?$)"
+    r"\s*(?:--- FAIL: (?P<go>\S+)|● (?P<jest>.+)|FAIL\s+\S+\.\w+ > (?P<vitest>.+)|\(fail\) (?P<bun>.+?)(?: \[.+\])?$"
+    r"|✖ (?P<node>.+) \([\d.]+ms\)$)"
 )
 GO_MESSAGE = re.compile(r"\s+(?:[\w.-]+_test\.go|assertions\.go):\d+: ?")
 ERROR_BEGINS = re.compile(
-    r"(?:\S+: )?(?:[\w.]*(?:Error|Exception)\b[^:]{0,40}:|(?:panic|fatal|error(?:\[\w+\])?):? |E  |✖|× |\*\* \("
-    r"|CONFLICT \(|expect\(|\^ this|thread '.*panicked at)",
+    r"(?:\S+: )?(?:[\w.]*(?:Error|Exception)\b[^:]{0,40}:|(?:panic|fatal|error(?:\[\w+\])?|fehler):? |E  |✖|× |\*\*\*? "
+    r"|CONFLICT \(|! \[|expect\(|\^ this|thread '.*panicked at)"
+    r"|(?:(?:\S*/)?(?:ba|da|k|z)?sh(?::\d+)?|\S+: (?:line|Zeile|ligne) \d+): ",  # of a shell
     re.IGNORECASE,
 )
 # Lines that say that something failed, but not why.
 HEADER = re.compile(
     r"^</?\w+>|^\s*(?:FAIL|ok|PASS|#|\?)(?:\s|$)|^\s*(?:={3}|---|✓|\(pass\)|[>$] |hint:|Traceback )"
-    r"|\[(?:build|setup) failed\]|\btask failed|make(?:\[\d+\])?: \*\*\*|ERR_PNPM_RECURSIVE|ELIFECYCLE"
-    r"|exit(?:ed)?(?: with)? (?:status|code)|error: (?:script |command .* failed$|could not apply)"
-    r"|^npm (?:err!|error)\s*(?:code|path|workspace|location|command|errno|lifecycle|signal|a complete|$)"
+    r"|\[(?:build|setup) failed\]|\btask failed|\*\*\* \[|\bbuild fail(?:ed|ure)(?! *:)|aborted!$|^\s*\[\w+\]$"
+    r"|ELIFECYCLE|exit(?:ed)?(?: with)? (?:status|code)|error: (?:script |command .* failed$|could not apply)"
+    r"|^npm (?:err!|error)\s*(?:code|path|workspace|location|command|errno|syscall|lifecycle|signal|a complete|$)"
     r"|^\s*(?:\S+ )?found \d+ |^\W*\d+ (?:issues?|errors?|problems?|failed|failing|pass)|test suites?:|tests?:\s+\d"
-    r"|some errors were emitted|husky - |pre-commit script|automatic merge failed|could not compile",
+    r"|some errors were emitted|husky - |ERR_PNPM_RECURSIVE|pre-commit script|automatic merge failed|could not compile",
     re.IGNORECASE,
 )
 # The reports of test runners in an output of a call that succeeded; those that name a test come first.
@@ -56,7 +58,8 @@ def error_line(output: str) -> str:
     lines = _lines_of(output)
     of_call = re.compile(  # what the client or a program says about the call itself
         r"(?:command timed out|exec_command failed|apply_patch verification failed)"
-        r"|[\w./-]+: (?:[^:]+: )*(?:No such file or directory|Permission denied|unrecognized)",
+        r"|[\w./-]+: (?:[^:]+: )*(?:No such file or directory|Permission denied|unrecognized"
+        r"|Datei oder Verzeichnis nicht gefunden|Keine Berechtigung)",
         re.IGNORECASE,
     )
     if found := next(filter(of_call.match, (*lines[:3], *lines[-2:])), ""):
@@ -111,7 +114,8 @@ def _failed_test(lines: list[str]) -> tuple[str, list[str]]:
 
 def _score(line: str) -> int:
     """How much a line says about the cause: 5 a message of a Go test, 4 a place with a message, 3 it begins like an
-    error, 2 it has a word for errors or names a package, 1 it is a plain line, 0 a header or a line of source code."""
+    error, 2 it has a word for errors or names a package, 1 it is a plain line, 0 it is indented or reports progress,
+    -1 a header or a line of source code."""
     bare = TASK_PREFIX.sub("", line)
     if POINTER.match(bare):
         return 1
@@ -120,7 +124,7 @@ def _score(line: str) -> int:
     if line.startswith("FAIL\t"):
         return 2
     if HEADER.search(bare) or SOURCE_LINE.match(bare.lstrip()):
-        return 0
+        return -1
     place = PLACE.match(bare)
     if place and is_file(place["file"]) and not DEPENDENCY.search(bare):
         text = bare[place.end() :]
@@ -130,7 +134,7 @@ def _score(line: str) -> int:
         return 4
     if ERROR_BEGINS.match(bare.lstrip()):
         return 3
-    return 2 if is_error_line(line) else 1
+    return 2 if is_error_line(line) else 0 if re.match(r"\s|\W*$|.*(?:\.\.\.|…)$", line) else 1
 
 
 def _place_of(lines: list[str], at: int) -> str:
@@ -154,7 +158,7 @@ def _whole(lines: list[str], at: int) -> str:
     """An error with the lines in which it goes on, or the values that a test compared."""
     near = lines[at + 1 : at + NEAR_LINES]
     bare = TASK_PREFIX.sub("", lines[at])
-    whole = (bare if PLACE.match(bare) else lines[at].removeprefix("E  ")).strip(" \t×✖^")
+    whole = (bare if PLACE.match(bare) else lines[at].removeprefix("E  ")).strip(" \t×✖^│")
     if GO_MESSAGE.match(lines[at]):
         depth = len(lines[at]) - len(lines[at].lstrip())
         end = next((n for n, line in enumerate(near) if len(line) - len(line.lstrip()) <= depth), len(near))
@@ -162,7 +166,8 @@ def _whole(lines: list[str], at: int) -> str:
     elif whole.endswith(":") and near and not SOURCE_LINE.match(near[0].lstrip()):
         whole = f"{whole} {near[0].strip()}"
     values = [line.strip() for line in near if re.match(r"\s*(?:Expected|Received)\b.*:", line)]
-    return ", ".join([whole, *values[:2]])
+    causes = re.findall(r"(?m)^\s*Caused by:\s*(\S.*)", "\n".join(near))
+    return ", ".join([whole, *values[:2], *causes[:1]])
 
 
 def _cut(line: str) -> str:
