@@ -67,6 +67,13 @@ def listed(text: str | None) -> list[str]:
     return list(dict.fromkeys(filter(None, map(str.strip, (text or "").split(",")))))
 
 
+def is_only_redacted(text: str) -> bool:
+    """Whether a text says nothing besides redacted secrets and their labels: `Token: [redacted:github-token]`."""
+    first, *behind = text[:4_000].lower().split("[redacted")
+    outside = " ".join([first, *(part.partition("]")[2] for part in behind)])
+    return bool(behind) and all(word[-1] in ":=" or not any(map(str.isalnum, word)) for word in outside.split())
+
+
 def fingerprint(text: str) -> str:
     """A stable 128-bit hash of a text, as 32 hex digits: to detect change, not for secrecy."""
     try:

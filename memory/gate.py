@@ -160,11 +160,10 @@ def _judge_by_rules(text: str) -> tuple[str, float, str]:
     if width(text) < MIN_WIDTH:
         return "discard", 0.9, "too short to say anything"
     lower = _folded(text)
+    if verdict := _judge_talk(lower):
+        return verdict
     if lower.startswith("task: "):  # ADR-0203, stage 2: written in the hot zone
         return "allow", 0.8, "the task of a session"
-    verdict = _judge_talk(lower)
-    if verdict:
-        return verdict
     if not any(map(_is_word, lower.split())):
         return "discard", 0.85, "no words that say what it is about"
     question = lower.rstrip("?？؟ ")
@@ -175,7 +174,9 @@ def _judge_by_rules(text: str) -> tuple[str, float, str]:
 
 
 def _judge_talk(lower: str) -> tuple[str, float, str] | None:
-    """The verdict on a text in lower case that opens as talk about the work; None for any other text."""
+    """The verdict on a text in lower case that opens as talk about the work or is redacted; None for any other."""
+    if words.is_only_redacted(lower):
+        return "discard", 0.9, "nothing but a redacted secret"
     if begins_with(lower, _TOOL_CALLS):
         return "discard", 0.85, "a tool call, not a statement"
     if begins_with(lower, _SUMMARIES):

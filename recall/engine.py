@@ -249,10 +249,12 @@ class _Recall:
         speaking = {entry.traits["session"] for entry in trusted if entry.traits["collection"] == "episodes"}
         matches = []
         for document in self.source.documents(list(entries)) if entries else ():
-            session, entry = document["session_id"], entries[document["rowid"]]
+            session, entry, text = document["session_id"], entries[document["rowid"]], document["text"]
             if session in speaking and "session-task" in document["tags"]:
                 continue  # its prompts are among the matches as episodes
-            score = entry.score * (0.5 if restates_question(document["text"], asked) else 1.0)
+            if words.is_only_redacted(text) and not self.query.include_discard:
+                continue
+            score = entry.score * (0.5 if restates_question(text, asked) else 1.0)
             if score >= self.query.min_score and not self.scope.excludes(document["project"], session):
                 matches.append(DocumentMatch(document, score, entry, self.names.wanted if self.names else ()))
         # stable: equal scores stay in the order of the ranking

@@ -12,7 +12,7 @@ import os
 from core import TYPE_CHECKING, files
 from core.quoting import clip, clip_path, one_line
 from core.redaction import redact
-from core.words import clean, fingerprint
+from core.words import clean, fingerprint, is_only_redacted
 from session.session import NEW_TASK, TaskPlan
 from session.state import FILE_CHARS, FILES_KEPT, MESSAGE_CHARS, MESSAGES_KEPT, TASK_CHARS, stored_line
 
@@ -207,15 +207,13 @@ def usage_of(event: HookEvent) -> ContextUsage:
 
 
 def message(text: str) -> Message | None:
-    """A prompt as the state stores it, redacted; None if it is empty or a text that we injected."""
+    """A prompt as the state stores it, redacted; None if it is empty, only a secret, or a text that we injected."""
     from memory.gate import is_own
 
     text = clean(text).strip()
-    if not text or is_own(text):
-        return None
     known = redact(text[:4_000])[0]
     line = one_line(known)
-    if not line:
+    if not line or is_only_redacted(known) or is_own(text):
         return None
     # A long prompt is identified by its beginning and its length.
     identity = fingerprint(f"{len(text)}:{known}")

@@ -115,7 +115,7 @@ def own_words(text: str) -> str:
     label = text.partition(" ")[0]
     is_labelled = (label[:1] == "[" or label[-1:] == ":") and label.strip("[]:").lower() in _LABELS
     is_message = is_labelled or text.startswith(("<", "‹", "HEARTBEAT", "⚡", "🔔", "This is an automated"))
-    is_foreign = is_message or is_placeholder or is_digest or is_own(text)
+    is_foreign = is_message or is_placeholder or is_digest or is_own(text) or words.is_only_redacted(text)
     return "" if is_command or is_foreign or _THANKS.issuperset(words.split(text)) else text
 
 
@@ -136,7 +136,8 @@ def open_request(history: History, session: Session, calls: Sequence[Call], summ
     If all of them are short ("continue"), the requests that they may be about come first. A request of a turn that has
     ended says so. It is "" if a client's summary repeats all of them.
     """
-    said = history.conversation(READ_CHARS)  # times and prompts; the agent's words are ""
+    # times and prompts; the agent's words are ""
+    said = [(at, prompt) for at, prompt in history.conversation(READ_CHARS) if not words.is_only_redacted(prompt)]
     at = _turn_start(said, calls, session.get("ended_at", 0))
     before = [prompt for _, prompt in said[:at] if prompt]
     opened = [prompt for _, prompt in said[at:] if prompt]

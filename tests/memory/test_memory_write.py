@@ -204,7 +204,7 @@ def test_the_verdict_is_stored(run: Run) -> None:
     assert shown["observation"] == "the zebra cache may be cold"
 
 
-@pytest.mark.parametrize("text", ["...", "use it", "done"])
+@pytest.mark.parametrize("text", ["...", "use it", "done", "[REDACTED API KEY]", "Task: [redacted:jwt]"])
 def test_a_discarded_memory_has_a_hint(run: Run, text: str) -> None:
     written = run("memory", "write", text).result
     assert (written["verdict"], written["observation"]) == ("discard", text)
@@ -215,6 +215,7 @@ def test_a_discarded_memory_has_a_hint(run: Run, text: str) -> None:
     ("", True), ("The gateway listens on port 8089", False), ("so: ## Session Recovery", True),
     ("I ask: should I: rename it", True), ("x" * 3_990 + "## plan summary", False),
     ("and let me check it", False), ("<invoke name", True), ("<invoked> is a word", False), ("done!", True),
+    ("Key: [redacted:password], [REDACTED]", True), ("The key [redacted:password] is old", False),
     ("Done - all", False), ("sure thing\nit runs", True),
     *((text, True) for text in ("Got it! I'll do it.", "Perfect, it works.", "Here's a summary", "Understood. Here",
                                 "Sounds good — next", "You're right, it was", "You’re right, it was", "  ",

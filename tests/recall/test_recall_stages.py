@@ -32,6 +32,15 @@ def test_the_end_of_a_turn_comes_before_its_steps(run: Run, transcript: Transcri
     assert sorted(passage.split(":")[0] for passage in passages) == ["agent", "agent", "prompt"]
 
 
+def test_a_message_that_is_only_a_secret_is_not_found(run: Run, transcript: Transcript) -> None:
+    transcript.user("lighthouse token: [redacted:github-token]")
+    transcript.user("token: [REDACTED GITHUB TOKEN]")
+    run("memory", "archive", str(transcript.path), env=NOW)
+    hits = run("recall", "redacted github token", env=NOW).result["hits"]
+    found = [text for hit in hits if "redacted" in (text := hit["observation"].lower())]
+    assert found == ["prompt: lighthouse token: [redacted:github-token]"]
+
+
 def test_an_extract_says_who_speaks(run: Run, transcript: Transcript) -> None:
     transcript.assistant(
         "\n".join(["The lamps are clean, too. " * 4] * 60 + ["The sluice gate is shut at spring tide."])

@@ -94,9 +94,12 @@ def test_an_unknown_session_gets_nothing(run: Run, home: Path) -> None:
 
 def test_automated_messages_are_no_query(run: Run) -> None:
     prepare(run)
-    for message in ("[cron] the buoyline importer has run", "Watchdog: the buoyline importer decodes a whole day"):
+    automated = ("[cron] the buoyline importer has run", "Watchdog: the buoyline importer decodes a whole day")
+    for message in (*automated, "token: [redacted:github-token]"):
         run("checkpoint", "save", "--session", "s1", "-m", message, env=at(2))
-    assert f'**Deeper context:** `joelclaw recall "{TASK}" --raw`\n' in recover(run)["content"]
+    content = recover(run)["content"]
+    assert f'**Deeper context:** `joelclaw recall "{TASK}" --raw`\n' in content
+    assert "redacted" not in content
 
 
 def test_a_query_without_hits_is_not_printed(run: Run) -> None:
