@@ -43,7 +43,7 @@ def write(target: str, *, force: bool) -> dict[str, Any]:
         size = os.stat(written).st_size
         os.replace(written, path)
     about = {"file": path, "bytes": size, "files": len(manifest["members"])}
-    return {**about, **manifest, "counts": _shown_counts(manifest["counts"])}
+    return {**about, **manifest, "counts": _shown_counts(manifest)}
 
 
 def restore(file: str, into: str, *, force: bool, verify_only: bool) -> dict[str, Any]:
@@ -72,7 +72,7 @@ def restore(file: str, into: str, *, force: bool, verify_only: bool) -> dict[str
         "keptAside": aside,
         **{name: manifest[name] for name in ("createdAt", "joelclaw", "schema")},
         "files": len(manifest["members"]),
-        "counts": _shown_counts(manifest["counts"]),
+        "counts": _shown_counts(manifest),
     }
 
 
@@ -119,7 +119,7 @@ def _work_folder(path: str, kind: str) -> Iterator[str]:
 def _write_tar(home: str, path: str, store: str) -> dict[str, Any]:
     """Write the backup of a home; returns its manifest. `store` is a path for a copy of the store."""
     members: list[dict[str, Any]] = []
-    schema = 0
+    schema = purged = 0
     counts: dict[str, int] = {}
     with _new_file(path) as file:
         with tarfile.open(fileobj=file, mode="w:gz", compresslevel=1, format=tarfile.PAX_FORMAT) as tar:
@@ -129,11 +129,11 @@ def _write_tar(home: str, path: str, store: str) -> dict[str, Any]:
                     data, changed = files.read_file(path), os.stat(path).st_mtime
                     members.append(_add(tar, name, io.BytesIO(data), changed))
             if store_file.copy(store):
-                schema, counts = store_file.examine(store)
+                schema, counts, purged = store_file.examine(store)
                 with open(store, "rb") as member:
                     members.append(_add(tar, STORE, member))
             manifest = {"format": FORMAT, "joelclaw": VERSION, "schema": schema, "createdAt": clock.iso(clock.now_ms())}
-            manifest |= {"counts": counts, "members": members}
+            manifest |= {"counts": counts, "purged": purged, "members": members}
             _add(tar, MANIFEST, io.BytesIO(json.dumps(manifest).encode()))
         file.flush()
         os.fsync(file.fileno())
@@ -197,6 +197,7 @@ def _unpack(file: str, folder: str) -> dict[str, Any]:
         listed = {str(member["name"]): member["bytes"] for member in manifest["members"]}
         needed = ("createdAt", "joelclaw", "schema", "counts", "members")
         checked: dict[str, Any] = {name: manifest[name] for name in needed}
+        checked["purged"] = int(manifest.get("purged", 0))
     except (tarfile.TarError, gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise _damaged(f"{error}"[:200] or type(error).__name__) from None
     except (ValueError, LookupError, TypeError, RecursionError):
@@ -236,9 +237,10 @@ def _replace(staging: str, target: str) -> list[str]:
     return [aside] if aside else []
 
 
-def _shown_counts(counts: dict[str, int]) -> dict[str, int]:
+def _shown_counts(manifest: dict[str, Any]) -> dict[str, int]:
     shown = {"document": "memories", "event": "events", "session": "sessions", "call": "toolCalls"}
-    return {name: counts[table] for table, name in shown.items() if table in counts}
+    counts = {name: manifest["counts"][table] for table, name in shown.items() if table in manifest["counts"]}
+    return counts | {"memories": counts["memories"] - manifest["purged"]} if counts else counts
 
 
 def _damaged(what: str) -> Failure:

@@ -165,7 +165,7 @@ def backup(
     from session import backup as backups  # loads readers of tar and gzip
 
     result = backups.write(file, force=force)
-    del result["members"], result["format"]
+    del result["members"], result["format"], result["purged"]
     return Answer(result)
 
 

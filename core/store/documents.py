@@ -161,8 +161,8 @@ def listed(
 ) -> tuple[int, list[Document]]:
     """The number of memories of a collection that match the filters `asked`, and a page of them, newest first."""
     narrowed: list[tuple[str, Sequence[Any]]] = [("rowid BETWEEN ? AND ?", row_range(collection))]
-    if not asked["whatever"]:
-        narrowed.append(("forgotten_at IS NULL AND superseded_by = ''", ()))
+    # not even `whatever` asks for purged ones
+    narrowed.append(("text <> ''" if asked["whatever"] else "forgotten_at IS NULL AND superseded_by = ''", ()))
     has_tag = "EXISTS (SELECT 1 FROM json_each(tags) WHERE value = ?)"
     # `instr` first: few rows hold the letters, which saves parsing lists
     narrowed += [(f"instr(tags, ?) AND {has_tag}", (json_text.dumps(tag), tag)) for tag in asked["tags"]]

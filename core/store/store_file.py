@@ -6,7 +6,8 @@ from typing import Any
 from core import clock, files
 from core.errors import Failure, explained
 from core.store import sqlite
-from core.store.sqlite import COLLECTIONS, NAME_OF, apsw, fetch_dicts, log_bytes, reported, row_range
+from core.store.kinds import KINDS
+from core.store.sqlite import COLLECTION_SHIFT, COLLECTIONS, NAME_OF, apsw, fetch_dicts, log_bytes, reported, row_range
 
 VERDICTS = ("total", "allow", "hold", "discard", "forgotten")
 
@@ -57,10 +58,15 @@ def vector_extension() -> str | None:
 
 
 def counts(db: apsw.Connection) -> dict[str, dict[str, int]]:
-    """Per collection: the number of documents by verdict, and of forgotten ones."""
+    """Per collection: the number of documents by verdict, and of forgotten ones that were not purged."""
     result = {name: dict.fromkeys(VERDICTS, 0) for name in COLLECTIONS}
-    rows = db.execute("SELECT collection, forgotten, verdict, sum(documents) FROM tally GROUP BY 1, 2, 3")
-    for code, forgotten, verdict, number in rows:
+    counted = "SELECT collection, forgotten, verdict, sum(documents) FROM tally GROUP BY 1, 2, 3"
+    # the index of global documents finds the purged ones, which have no project
+    purged = f"project = '' AND session_id = '' AND {KINDS['memories'].is_purged}"
+    counted += (
+        f" UNION ALL SELECT rowid >> {COLLECTION_SHIFT}, 1, '', -count(*) FROM document WHERE {purged} GROUP BY 1"
+    )
+    for code, forgotten, verdict, number in db.execute(counted):
         entry = result[NAME_OF[code]]
         for counted in ("forgotten",) if forgotten else ("total", verdict):
             entry[counted] = entry.get(counted, 0) + number
@@ -192,8 +198,9 @@ def copy(target: str) -> bool:
     return True
 
 
-def examine(path: str) -> tuple[int, dict[str, int]]:
-    """Check every page of a store file that no process has open; returns its schema, and its rows by table.
+def examine(path: str) -> tuple[int, dict[str, int], int]:
+    """Check every page of a store file that no process has open; returns its schema, its rows by table, and how many
+    documents are purged.
 
     Nothing is written. Raises Failure.
     """
@@ -210,7 +217,8 @@ def examine(path: str) -> tuple[int, dict[str, int]]:
             if not schema or "document" not in names:
                 raise explained("STORE_FOREIGN", path)
             counted = names & {"document", "event", "session", "call", "compaction", "transcript", "vector"}
-            return schema, {name: int(db.execute(f"SELECT count(*) FROM {name}").get) for name in sorted(counted)}
+            rows = {name: int(db.execute(f"SELECT count(*) FROM {name}").get) for name in sorted(counted)}
+            return schema, rows, db.execute(f"SELECT count(*) FROM document WHERE {KINDS['memories'].is_purged}").get
         finally:
             db.close()
     except apsw.Error as error:

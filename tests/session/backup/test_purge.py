@@ -129,7 +129,7 @@ def test_everything_before_a_day(run: Run, filled: Path) -> None:
     assert not list((filled / "sessions").glob("*.json"))
 
 
-def test_purging_a_memory(run: Run, home: Path) -> None:
+def test_purging_a_memory(run: Run, home: Path, tmp_path: Path) -> None:
     mine = run("memory", "write", f"the {SAID} is painted green every spring").result["id"]
     run("memory", "write", KEPT)
     run("checkpoint", "save", "--session", "s", "--percent", "70", "-m", "which colour has the beacon, painted green")
@@ -140,6 +140,12 @@ def test_purging_a_memory(run: Run, home: Path) -> None:
     assert remaining(home, SAID) == []
     refused = run("memory", "forget", "--undo", mine, ok=False).json
     assert refused["error"]["code"] == "MEMORY_PURGED"
+    listed, stats = run("memory", "list", "--all").result, run("memory", "stats").result
+    assert [memory["observation"] for memory in listed["memories"] if not memory["observation"]] == []
+    assert (listed["found"], stats["total"], stats["forgotten"]) == (2, 2, 0)
+    saved = run("backup", str(tmp_path / "b.tar.gz")).result
+    restored = run("restore", str(tmp_path / "b.tar.gz"), "--verify-only").result
+    assert saved["counts"]["memories"] == restored["counts"]["memories"] == 2
     shown = run("memory", "show", mine, ok=False).json
     assert shown["error"]["code"] == "MEMORY_PURGED" and "--undo" not in str(shown)
 
