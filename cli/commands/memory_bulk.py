@@ -13,13 +13,14 @@ import clients
 from cli import shared
 from cli.input import numbered_lines, open_input, report_unknown_keys
 from cli.output import Answer, is_for_person, quoted, step, template, write_bytes, wrong_usage
-from core import clock, config
+from core import clock, config, switches
 from core.command import model_from_config, model_not_configured
 from core.errors import FAILED, Failure, either
 from core.quoting import counted
-from core.store import kinds, sessions, sqlite
+from core.store import kinds, sessions, sources, sqlite
 from memory import curate
 from memory.archive import ingest, transcript_files
+from memory.archive.admission import folders_in
 from memory.archive.transcript_files import Archived, KnownFiles
 from session.known_states import bring_back_state
 from session.state import state_lock, stored_id
@@ -198,7 +199,10 @@ def offer_past_sessions(wanted: bool | None = None) -> tuple[dict[str, Any], lis
     db = sqlite.open_or_empty()
     left = {name: transcript_files.not_archived(db, name) for name in clients.keeping_files()}
     reasons = transcript_files.unreadable(file for some in left.values() for file in some)
-    left = {name: [file for file in some if file.path not in reasons] for name, some in left.items()}
+    left = {
+        name: [file for file in some if file.path not in reasons and not _is_excluded(file.path, name)]
+        for name, some in left.items()
+    }
     counts = {name: len(some) for name, some in left.items() if some}
     size = sum(file.size for some in left.values() for file in some)
     history: dict[str, Any] = {"sessions": sum(counts.values()), "clients": counts, "bytes": size}
@@ -206,15 +210,26 @@ def offer_past_sessions(wanted: bool | None = None) -> tuple[dict[str, Any], lis
     steps = [step("joelclaw doctor", f"{counted(len(reasons), 'past session')} cannot be read")] * bool(reasons)
     if not counts:
         return {"history": history}, steps
-    about = f"{counted(history['sessions'], 'past session')} found ({', '.join(counts)}), {size / 1e6:,.1f} MB"
+    found, megabytes = counted(history["sessions"], "past session"), max(size / 1e6, 0.1)
+    about = f"{found} found ({', '.join(counts)}), {megabytes:,.1f} MB"
     if wanted is None and is_for_person() and os.isatty(0):
         from cli.terminal import confirm
 
-        wanted = confirm(f"{about}: archive them now?", default=True)
+        wanted = confirm(f"{about}: archive now?", default=True)
     if wanted:
         done = archive_files([], "", all=True)
         return {"history": history, "archived": done.result}, [*done.next_actions, *steps]
     return {"history": history}, [step("joelclaw memory archive --all", about), *steps]
+
+
+def _is_excluded(path: str, client: str) -> bool:
+    """Whether a transcript names folders, and the user has excluded all of them."""
+    known, _ = switches.load()
+    if not known["excluded"]:
+        return False
+    with sources.open_source(path) as read:
+        excluded = [switches.is_excluded(known, folder) for folder in folders_in(read, clients.by_name(client))]
+    return bool(excluded) and all(excluded)
 
 
 @app.command("observe")

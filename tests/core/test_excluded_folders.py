@@ -57,6 +57,10 @@ def test_memory_archive_skips_and_counts_excluded_sessions(run: Run, tmp_path: P
     places = {"in": client, "below": client / "app", "gone": client / "gone" / "deeper", "beside": tmp_path / "clients"}
     for session, cwd in places.items():
         transcript(tmp_path, session, cwd)
+    (tmp_path / ".claude" / "projects").mkdir(parents=True)
+    (tmp_path / ".claude" / "projects" / "p").symlink_to(tmp_path / "t")
+    offered = run("memory", "archive", env={**NOW, "HOME": str(tmp_path)}).result
+    assert offered["history"]["sessions"] == 1
     result = run("memory", "archive", str(tmp_path / "t"), env=NOW).result
     assert (result["transcripts"], result["excluded"], result["skippedCount"]) == (1, 3, 0)
     assert sessions(run) == {"beside"}
