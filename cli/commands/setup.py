@@ -163,20 +163,22 @@ Everywhere = Annotated[bool, Option("--everywhere", help="All sessions")]
 def off(session: OneSession = None, project: shared.FolderProject = False, everywhere: Everywhere = False) -> Answer:
     """Turn joelclaw off: its hooks do nothing."""
     scope, name = _scope(session, project, everywhere)
+    steps = [*_steps_if_damaged(), step(_on_command(scope, name), "resume")]
     switched, changed = switches.turn_off(scope, name)
     result = {"scope": scope, "name": name, "off": True, "since": clock.iso(switched["since"]), "changed": changed}
     message = "is off: hooks do not inject, recall, archive or save anything; recall and memory write still work."
-    return _switched("switch.off", result, [step(_on_command(scope, name), "resume")], message)
+    return _switched("switch.off", result, steps, message)
 
 
 @app.command("on")
 def on(session: OneSession = None, project: shared.FolderProject = False, everywhere: Everywhere = False) -> Answer:
     """Turn joelclaw on again. The conversation in between is not archived."""
     scope, name = _scope(session, project, everywhere)
+    steps = _steps_if_damaged()
     result: dict[str, Any] = {"scope": scope, "name": name, "off": False, "changed": switches.turn_on(scope, name)}
     left = [row for row in switches.load()[0]["silences"] if row["until"] is None]
     result["stillOff"] = [{"scope": row["scope"], "name": row["name"]} for row in left]
-    steps = [step(_on_command(row["scope"], row["name"]), "this is still off") for row in left[:5]]
+    steps += [step(_on_command(row["scope"], row["name"]), "this is still off") for row in left[:5]]
     return _switched("switch.on", result, steps, "is on.")
 
 
@@ -188,6 +190,13 @@ def _switched(action: str, result: dict[str, Any], steps: list[Any], message: st
         log.store_spooled([log.new_event(action, component="switch", metadata=about, now=clock.now_ms())])
     message = f"{'Everything' if scope == 'everywhere' else f'The {scope} {name}'} {message}"
     return Answer(result, steps, message=message)
+
+
+def _steps_if_damaged() -> list[Any]:
+    """What to do if the file of the switches is damaged, after it is set aside."""
+    _, aside = switches.load()
+    about = f"{aside} was damaged: repeat what it switched off or excluded"
+    return [step("joelclaw doctor", about)] if aside else []
 
 
 def _scope(session: str | None, of_project: bool, everywhere: bool) -> "tuple[switches.Scope, str]":
@@ -220,14 +229,16 @@ def exclude(
     remove: Annotated[str | None, Option(metavar="FOLDER", help="Archive this folder again")] = None,
 ) -> Answer:
     """Never archive what happens in a folder."""
+    steps = _steps_if_damaged()
     known = switches.load()[0]["excluded"]
     if list:
-        return Answer({"excluded": known}, message="" if known else "No folder is excluded.")
+        return Answer({"excluded": known}, steps, message="" if known else "No folder is excluded.")
     if remove is not None:
         names = (os.path.realpath(os.path.expanduser(remove)), remove.rstrip("/"))
         path = next((path for path in names if path in known), "")
         if not path:
-            raise Failure("EXCLUDE_NOT_EXCLUDED", f"{remove} is not excluded", "see joelclaw exclude --list")
+            fix = steps[0]["description"] if steps else "see joelclaw exclude --list"
+            raise Failure("EXCLUDE_NOT_EXCLUDED", f"{remove} is not excluded", fix)
         changed = switches.set_excluded(path, is_excluded=False)
         return Answer({"path": path, "excluded": False, "changed": changed, "archivedBefore": []})
     folder = folder and os.path.expanduser(folder)  # the shell leaves a quoted `~` to us
@@ -242,7 +253,8 @@ def exclude(
     archived = sessions.below(sqlite.open_or_empty(), places)
     result = {"path": path, "excluded": True, "changed": changed, "archivedBefore": archived}
     message = "" if os.path.isdir(path) else f"{path} does not exist; it is excluded anyway. Check the spelling."
-    return Answer(result, [step(f"joelclaw exclude --remove {quoted(path)}", "archive it again")], message=message)
+    steps.append(step(f"joelclaw exclude --remove {quoted(path)}", "archive it again"))
+    return Answer(result, steps, message=message)
 
 
 # completion, mcp

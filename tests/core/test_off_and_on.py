@@ -195,6 +195,14 @@ def test_a_damaged_file_is_set_aside_and_reported(run: Run, home: Path, repo: Pa
     assert problem["code"] == "SWITCHES_SET_ASIDE" and str(aside[0]) in problem["fix"]
 
 
+@pytest.mark.parametrize("words", ["off", "on", "exclude --list", "exclude .", "exclude --remove ."])
+def test_a_command_says_that_it_sets_a_damaged_file_aside(run: Run, home: Path, repo: Path, words: str) -> None:
+    (home / "switches.json").write_bytes(b"{")
+    done = run(*words.split(), env=at(), cwd=repo, ok="--remove" not in words).out
+    (aside,) = home.glob("switches.json.damaged-*")
+    assert f"{aside} was damaged" in done
+
+
 def test_a_switch_with_a_key_of_a_newer_version_stays(run: Run, home: Path, repo: Path) -> None:
     switch = {"scope": "everywhere", "name": "", "since": 0, "until": None, "why": "a demonstration"}
     (home / "switches.json").write_text(json.dumps({"silences": [switch], "excluded": [], "newer": 1}))
