@@ -8,6 +8,7 @@ from rich.console import RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
+from cli.commands import recall_hot
 from cli.output import Answer, step
 from cli.terminal import View, label, line, pairs, plain, present, safe, values
 from core.quoting import clip, counted, shown_id
@@ -32,7 +33,8 @@ def hits(answer: Answer) -> View:
     if result["hits"]:
         dropped = f"{result['droppedByTrustPass']} left out" if result["droppedByTrustPass"] else ""
         yield line((f"top {result['count']} of {result['found']}", "dim"), (dropped, "dim"), fit="cut")
-        answer.next_actions = [step("joelclaw recall show 1", answer.next_actions[0]["description"])]
+        if recall_hot.last_recall()["hits"] == [hit["id"] for hit in result["hits"]]:  # else it could not be saved
+            answer.next_actions = [step("joelclaw recall show 1", answer.next_actions[0]["description"])]
     else:
         yield safe(f"No results for {result['query'][:120]!r}.", "yellow")
     if "fallback" in result:

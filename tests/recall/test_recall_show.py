@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from claude_transcript import Transcript
 from conftest import NOW, NOW_MS, Run, attempt
+from faults import read_only
 from terminal import on_terminal, without_style
 
 from core import clock
@@ -87,6 +88,13 @@ def test_a_recall_without_hits_leaves_no_number_of_an_earlier_one(talked: Path, 
     attempt(talked, "recall", *piped, env=NOW)
     assert attempt(talked, "show", "1", env=NOW).assert_failed() == "NO_SUCH_HIT"
     assert "zqNoSuchName" in attempt(talked, "show", "1", "--raw", env=NOW).err
+
+
+def test_a_hit_has_no_number_where_nothing_can_be_written(talked: Path) -> None:
+    with read_only(talked):
+        rows = on_terminal(talked, "recall", "gauge", env=NOW).out.splitlines()
+    (hint,) = [row for row in map(without_style, rows) if "recall show" in row]
+    assert "recall show 1 " not in hint
 
 
 def test_numbers_are_not_written_where_a_link_leads_and_bear_the_rest_of_a_longer_list(
