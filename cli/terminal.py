@@ -187,8 +187,10 @@ def records(rows: Sequence[Mapping[str, object]], columns: Sequence[str] = ()) -
         for at, row in enumerate(rows):
             short = [(label(name) if row.get(name) is True else texts[name][at]) for name in texts if name not in long]
             yield line(*((text, "dim" if number else "bold") for number, text in enumerate(short) if text not in _NONE))
-            below = [texts[name][at] for name in long if texts[name][at] not in _NONE]
-            yield from (Padding(safe(text), (0, 0, 0, 4), expand=False) for text in below)
+            below = list(dict.fromkeys(texts[name][at] for name in long if texts[name][at] not in _NONE))
+            for text in below:
+                if not any(other.startswith(text.rstrip(" …")) for other in below if other != text):  # it says more
+                    yield Padding(safe(text), (0, 0, 0, 4), expand=False)
         return
     table = Table(box=None, pad_edge=False, header_style="bold")
     for name in texts:

@@ -11,7 +11,7 @@ from cli.input import current_session, session_from_environment
 from cli.output import Answer, FramedText, is_for_person, quoted, runnable, step, template
 from core import clock, config, files, project, quoting
 from core.errors import Failure
-from core.quoting import clip, enclose, one_line
+from core.quoting import clip, counted, enclose, one_line
 from core.records import Session
 from core.store import sessions as stored_sessions
 from core.store import sqlite
@@ -103,7 +103,9 @@ def briefing(
     task, *unfinished = lines_left(db, latest, folder, now) or [""]
     if not task.startswith("**Task"):
         task, unfinished = "", [task, *unfinished] if task else []
-    since = f"{len(latest)} sessions, the last on {clock.iso(latest[0]['updated_at'])[:10]}" if latest else None
+    since = (
+        f"{counted(len(latest), 'session')}, the last on {clock.iso(latest[0]['updated_at'])[:10]}" if latest else None
+    )
     options: dict[str, Any] = {"category": None, "tag": [], "all": False, "page": 1, "project": name, "limit": budget}
     entries = []
     for memory in curate.listing(db, options)["memories"]:

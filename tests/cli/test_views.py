@@ -6,6 +6,8 @@ import pytest
 from conftest import Run
 from terminal import on_terminal, without_style
 
+from cli.terminal import print_items, records
+
 FAIL_LOUDLY = {"JOELCLAW_DEBUG": "1"}  # otherwise a view that fails prints JSON
 
 
@@ -54,3 +56,9 @@ def test_a_view_shows_the_result(used_home: Path, tmp_path: Path, words: str, ex
     assert shown.err == "" and not text.startswith("{")
     for part in expected:
         assert part in " ".join(text.split()), text
+
+
+def test_a_text_that_begins_another_is_left_out(capsys: pytest.CaptureFixture[str]) -> None:
+    whole = "the staging queue drains at noon, and fills again before the evening"
+    print_items(records([{"id": "m1", "title": f"{whole[:49]}…", "description": whole, "snippet": whole}]))
+    assert [row.strip() for row in capsys.readouterr().out.splitlines()] == ["m1", whole]

@@ -134,7 +134,7 @@ def test_a_repository_has_a_heading_and_its_memories(run: Run, tmp_path: Path) -
     assert (result["repo"], result["budget"], result["ranking"]) == (str(repo), 10, "recency")
     assert TASK in result["heading"]["active_arc"]
     assert "Failing:" in result["heading"]["frontier"]
-    assert result["heading"]["since_last_session"] == "1 sessions, the last on 2026-09-20"
+    assert result["heading"]["since_last_session"] == "1 session, the last on 2026-09-20"
     assert [entry["title"] for entry in result["entries"]] == [
         "The gauge at the north quay reports in feet", "The tide tables are cached for a day",
     ]  # fmt: skip
