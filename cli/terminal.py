@@ -187,9 +187,13 @@ def records(rows: Sequence[Mapping[str, object]], columns: Sequence[str] = ()) -
         for at, row in enumerate(rows):
             short = [(label(name) if row.get(name) is True else texts[name][at]) for name in texts if name not in long]
             yield line(*((text, "dim" if number else "bold") for number, text in enumerate(short) if text not in _NONE))
-            below = list(dict.fromkeys(texts[name][at] for name in long if texts[name][at] not in _NONE))
-            for text in below:
-                if not any(other.startswith(text.rstrip(" …")) for other in below if other != text):  # it says more
+            below: list[str] = []
+            for name in long:
+                value = row.get(name)
+                below += [clip(plain(item, name), 300) for item in (value if isinstance(value, list) else [value])]
+            for text in dict.fromkeys(below):
+                is_repeated = any(other != text and other.startswith(text.rstrip(" …")) for other in below)
+                if text not in _NONE and not is_repeated:
                     yield Padding(safe(text), (0, 0, 0, 4), expand=False)
         return
     table = Table(box=None, pad_edge=False, header_style="bold")

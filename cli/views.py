@@ -128,6 +128,8 @@ def install(answer: Answer) -> View:
     """The changes planned, or the clients with the changes made."""
     if answer.result["dryRun"]:
         yield from changes(file for agent in answer.result["agents"] for file in (agent, *agent["also"]))
+    for agent in answer.result["agents"]:
+        agent["path"] = [agent["path"], *(file["path"] for file in agent["also"])]
     yield from values(answer)
 
 

@@ -183,7 +183,8 @@ class Model:
         text = ended.output.decode("utf-8", "replace").replace("\0", "\ufffd").removeprefix("\ufeff").strip()
         if ended.reason or ended.status != 0 or not text:
             fix = "run it by hand with a prompt on stdin; it must write to stdout"
-            raise Failure("MODEL_FAILED", f"{name}: {_one_line(ended.explain())}", fix)
+            nothing = "" if ended.reason or ended.status else "nothing on stdout, "
+            raise Failure("MODEL_FAILED", f"{name}: {nothing}{_one_line(ended.explain())}", fix)
         return text
 
 

@@ -7,7 +7,7 @@ They are `memory write`, `otel emit` and `knowledge search`; and `checkpoint sav
 from __future__ import annotations
 
 from cli.input import parse_object, read_json, required_session, text_or_stdin
-from cli.output import Answer, FramedText, quoted, step, tell, template, wrong_usage
+from cli.output import Answer, FramedText, quoted, require_known, step, tell, template, wrong_usage
 from core import TYPE_CHECKING, clock, config, files
 from core.errors import FAILED
 
@@ -141,13 +141,19 @@ def _checked(path: str, given: Mapping[str, Any]) -> dict[str, Any]:
 
 def knowledge_search(**options: Any) -> Answer:
     """`joelclaw knowledge search`: sections of synced files. Records an event, and counts the hits as recalled."""
-    from memory.knowledge import parse_type, search
+    from memory.knowledge import TYPE_NAMES, parse_type, search
     from otel import log
 
     query = " ".join(options["query"])
     types = tuple(filter(None, map(parse_type, (options["type"] or "").split(","))))
     result, db = search(query, limit=options["limit"], types=types)
     hits = result["hits"]
+    if types and db is not None and not hits:
+        from core.store import store_file
+
+        stored = store_file.newest(db, "types", 100)
+        for name in types if stored else ():
+            require_known("--type", name, sorted({*TYPE_NAMES.values(), *stored}))
     if db is not None:  # None if the store cannot be written, which is no reason to fail
         metadata = {"query": log.query_excerpt(query), "found": result["found"], "returned": len(hits)}
         event = log.new_event(

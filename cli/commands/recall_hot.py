@@ -6,7 +6,7 @@ import os
 import time
 
 from cli.input import current_session, time_range
-from cli.output import Answer, require_known, runnable, step, tell, template, write_verbatim, wrong_usage
+from cli.output import Answer, is_for_person, require_known, runnable, step, tell, template, write_verbatim, wrong_usage
 from core import TYPE_CHECKING, clock, config, files, json_text, project
 from core.errors import Failure
 from core.redaction import redact
@@ -46,7 +46,8 @@ def recall(**options: Any) -> Answer | int:
         result = recall_composed.answer(options, recalls.ask)
         recalls.recalled = [hit["id"] for hit in result["hits"]]
     else:
-        if query_text is None and not (options["since"] or options["until"]):
+        is_empty = not (query_text or "").strip() if is_for_person() else query_text is None  # the contract's answer
+        if is_empty and not (options["since"] or options["until"]):
             raise wrong_usage("no query was given", 'run: joelclaw recall "decision about retries"')
         result = recalls.ask(query_maker(options, collections, recalls)(query_text or ""))
     if options["by"]:

@@ -10,7 +10,7 @@ from cli import shared
 from cli.input import current_session, session_from_environment
 from cli.output import Answer, FramedText, is_for_person, quoted, runnable, step, template
 from core import clock, config, files, project, quoting
-from core.errors import Failure
+from core.errors import Failure, either
 from core.quoting import clip, counted, enclose, one_line
 from core.records import Session
 from core.store import sessions as stored_sessions
@@ -182,6 +182,8 @@ def lost_text(result: dict[str, Any]) -> str:
             lines += [f"{kind}{total}:", *(f"- {row}" for row in rows)]
     if any(part["entries"] for part in result["lost"].values()):
         lines.append(f"to bring a name back: {own_command.word()} recall NAME --session {name} --raw")
+    else:
+        lines.append(f"no {either(result['lost'])} were dropped")
     return "\n".join(lines)
 
 
@@ -206,7 +208,7 @@ def search(
     limit: shared.Limit = 8,
     extract: Annotated[bool, Option("--extract", help="Also show what each says about it")] = False,
     without_notes: Annotated[bool, Option("--raw", help="Without notes about the sessions")] = False,
-    runtime: Annotated[str, Option(help="Only this client")] = "",
+    runtime: Annotated[str, Option(metavar=f"{shared.CLIENTS}|generic|claude-code|all", help="Only this client")] = "",
 ) -> Answer:
     """Find archived sessions by their contents."""
     text, machine = " ".join(query), log.host()

@@ -95,14 +95,16 @@ def verdicts_since(db: apsw.Connection, since: int) -> dict[str, int]:
 
 
 def newest(db: apsw.Connection, kind: str, most: int) -> list[str]:
-    """The newest values of a kind: names of `projects`, `tags`, `categories`, and `action`, `component` and `source` of
-    events; ids of `sessions` and `memories`.
+    """The newest values of a kind: names of `projects`, `tags`, `categories` and `types` of knowledge, and `action`,
+    `component` and `source` of events; ids of `sessions` and `memories`.
     """
     first, last = row_range("observations")
+    knowledge = "rowid BETWEEN {} AND {} AND forgotten_at IS NULL".format(*row_range("knowledge"))
     memories = f"FROM document WHERE rowid BETWEEN {first} AND {last} AND forgotten_at IS NULL"
     sql = {
         "sessions": "SELECT id FROM session WHERE updated_at >= 0 ORDER BY updated_at DESC",
         "memories": f"SELECT id {memories} ORDER BY rowid DESC",
+        "types": f"SELECT DISTINCT observation_type FROM document WHERE {knowledge} AND observation_type <> ''",
         "projects": "SELECT DISTINCT project FROM tally WHERE documents > 0 AND project <> ''",
         "categories": "SELECT DISTINCT substr(category, 4) FROM tally WHERE documents > 0 AND category LIKE 'jc:%'",
         **{

@@ -46,6 +46,7 @@ WRONG = [
     ("search x -f type", "SEARCH_INVALID_ARGS"),
     ("session list --client nobody", "SESSION_INVALID_ARGS"),
     ("sessions search", "SESSIONS_INVALID_ARGS"),
+    ("sessions search x --runtime vim", "SESSIONS_INVALID_ARGS"),
     ("memory export --collection dreams", "MEMORY_INVALID_ARGS"),
     ("memory archive --all --agent vim", "MEMORY_INVALID_ARGS"),
 ]

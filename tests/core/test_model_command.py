@@ -71,7 +71,7 @@ def test_prompt_in_answer_out() -> None:
     ("sh -c 'echo all is well; exit 3'", "MODEL_FAILED", "exit status 3"),
     ("sh -c 'kill -9 $$'", "MODEL_FAILED", "signal 9"),
     ("sh -c 'echo first >&2; echo the quota is used >&2; echo >&2; exit 1'", "MODEL_FAILED", "the quota is used"),
-    ("true", "MODEL_FAILED", "exit status 0"), ("yes", "MODEL_FAILED", "printed too much"),
+    ("true", "MODEL_FAILED", "true: nothing on stdout, exit status 0"), ("yes", "MODEL_FAILED", "printed too much"),
     ("sleep 3600", "MODEL_TIMEOUT", "0.5 s"),
 ])  # fmt: skip
 def test_every_fault_has_its_code(command: str, code: str, message: str) -> None:

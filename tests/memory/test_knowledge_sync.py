@@ -324,10 +324,12 @@ def test_hits_are_sorted_and_no_file_has_more_than_two(run: Run, synced_notes: P
 
 @pytest.mark.parametrize(
     ("type_", "types"),
-    [("adr", {"adr"}), ("Decisions", {"adr"}), ("skills, retro", {"skill", "retro"}), ("zzz", set())],
+    [("adr", {"adr"}), ("Decisions", {"adr"}), ("skills, retro", {"skill", "retro"}), ("pattern", set())],
 )
 def test_types(run: Run, synced_notes: Path, type_: str, types: set[str]) -> None:
     assert {hit["type"] for hit in hits(run, "checkpoint", "--type", type_)} == types
+    unknown = run("knowledge", "search", "checkpoint", "--type", "pattern,zzz", ok=False)
+    assert unknown.code == 2 and "skill" in unknown.envelope["fix"]
 
 
 def test_a_search_is_noted_and_counts_as_use(run: Run, synced_notes: Path) -> None:

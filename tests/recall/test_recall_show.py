@@ -69,6 +69,8 @@ def test_exit_code_flag_reports_whether_something_was_found(talked: Path) -> Non
     assert (nothing.code, nothing.envelope["ok"]) == (1, False)
     assert attempt(talked, "recall", "zqNoSuchName", env=NOW).code == 0
     assert attempt(talked, "recall", "harbour gauge", "--raw", "--exit-code", env=NOW).code == 0
+    assert attempt(talked, "recall", "", env=NOW).result["hits"] == []  # as the mirrored CLI answers a script
+    assert on_terminal(talked, "recall", "", env=NOW).code == 2
     outcome = on_terminal(talked, "recall", "zqNoSuchName", "--exit-code", env=NOW)
     assert (outcome.code, without_style(outcome.out).splitlines()[0]) == (1, "No results for 'zqNoSuchName'.")
 

@@ -240,5 +240,6 @@ def test_a_terminal_shows_some_of_each_kind_and_all_on_request(run: Run, home: P
     run("memory", "archive", str(transcript.path))
     rows = without_style(on_terminal(home, "lost").out).splitlines()
     assert "files, 8 of 30:" in rows and rows[-1] == f"→ joelclaw lost {SHORT} --all  all of it"
+    assert run("lost", SHORT, "--kind", "errors", "--raw").out.splitlines()[1:] == ["no errors were dropped"]
     everything = without_style(on_terminal(home, "lost", SHORT, "--all").out)
     assert all(f"- src/gauge{number}.py\n" in everything for number in range(30))
