@@ -36,7 +36,7 @@ def import_(
     format: Annotated[Literal["auto", "ours", "markdown"], Option(help="The file's format")] = "auto",
     preview: Annotated[bool, Option("--preview", help="Only show what would happen")] = False,
 ) -> Answer:
-    """Import Markdown, or JSON lines, each of which is global unless it names a `project`."""
+    """Import Markdown, or JSON lines, which are global unless they name a `project`."""
     from memory import transfer  # loads a parser of Markdown
 
     form = transfer.detect_format(file) if format == "auto" else format
