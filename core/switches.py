@@ -13,10 +13,10 @@ from core.errors import OTHER_HOME, Failure
 from core.redaction import redact
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Literal, TypedDict, TypeVar
+    from collections.abc import Iterator
+    from contextlib import AbstractContextManager
+    from typing import Literal, TypedDict
 
-    Result = TypeVar("Result")
     Scope = Literal["everywhere", "project", "session"]
 
     class OffPeriod(TypedDict):
@@ -97,27 +97,21 @@ def is_excluded(switches: Switches, cwd: str) -> bool:
 
 def turn_off(scope: Scope, name: str) -> tuple[OffPeriod, bool]:
     """Switch something off. Returns its period and whether it was on before. Raises Failure: SWITCHES_UNWRITABLE."""
-
-    def change(switches: Switches) -> tuple[OffPeriod, bool]:
+    with _edited() as switches:
         for period in _current(switches, scope, name):
             return period, False
         new = _period(scope, name, clock.now_ms(), None)
         switches["silences"].append(new)
         return new, True
 
-    return _edited(change)
-
 
 def turn_on(scope: Scope, name: str) -> bool:
     """Switch something on again; returns whether it was off. Raises as `turn_off`."""
-
-    def change(switches: Switches) -> bool:
+    with _edited() as switches:
         current = _current(switches, scope, name)
         for period in current:
             period["until"] = max(clock.now_ms(), period["since"])
         return bool(current)
-
-    return _edited(change)
 
 
 def rename_project(former: str, name: str, *, is_kept: bool) -> int:
@@ -125,8 +119,7 @@ def rename_project(former: str, name: str, *, is_kept: bool) -> int:
 
     `is_kept`: the former name stays off as well.
     """
-
-    def change(switches: Switches) -> int:
+    with _edited() as switches:
         renamed = [row for row in switches["silences"] if row["scope"] == "project" and row["name"] == former]
         if is_kept:
             switches["silences"] += [row.copy() for row in renamed]
@@ -134,38 +127,38 @@ def rename_project(former: str, name: str, *, is_kept: bool) -> int:
             row["name"] = name
         return len(renamed)
 
-    return _edited(change)
-
 
 def set_excluded(folder: str, *, is_excluded: bool) -> bool:
     """Never archive sessions of a folder (a real path), or archive them again; returns whether that is a change.
 
     Raises as `turn_off`.
     """
-
-    def change(switches: Switches) -> bool:
+    with _edited() as switches:
         before = set(switches["excluded"])
         after = before | {folder} if is_excluded else before - {folder}
         switches["excluded"] = sorted(after)
         return after != before
 
-    return _edited(change)
 
+def _edited() -> AbstractContextManager[Switches]:
+    """The switches, to be changed under the file's lock; then they are written. Raises Failure."""
+    from contextlib import contextmanager  # not for hooks, which only read
 
-def _edited(change: Callable[[Switches], Result]) -> Result:
-    """Change the switches in the file, under its lock; returns what `change` returns. Raises Failure."""
-    try:
-        with files.FileLock(path() + ".lock", wait_s=2.0):
-            switches = load()[0]
-            before = json_text.dumps(switches)
-            result = change(switches)
-            after = json_text.dumps(switches)
-            if after != before:
-                files.write_whole(path(), after.encode("utf-8", "surrogatepass"))
-            return result
-    except (OSError, files.LockTimeout) as error:
-        why = (isinstance(error, OSError) and error.strerror) or "another command is changing it"
-        raise Failure("SWITCHES_UNWRITABLE", f"{path()} cannot be written: {why}", OTHER_HOME) from None
+    @contextmanager
+    def edited() -> Iterator[Switches]:
+        try:
+            with files.FileLock(path() + ".lock", wait_s=2.0):
+                switches = load()[0]
+                before = json_text.dumps(switches)
+                yield switches
+                after = json_text.dumps(switches)
+                if after != before:
+                    files.write_whole(path(), after.encode("utf-8", "surrogatepass"))
+        except (OSError, files.LockTimeout) as error:
+            why = (isinstance(error, OSError) and error.strerror) or "another command is changing it"
+            raise Failure("SWITCHES_UNWRITABLE", f"{path()} cannot be written: {why}", OTHER_HOME) from None
+
+    return edited()
 
 
 def _period(scope: Scope, name: str, since: int, until: int | None) -> OffPeriod:

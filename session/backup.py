@@ -65,15 +65,10 @@ def restore(file: str, into: str, *, force: bool, verify_only: bool) -> dict[str
             os.sync()
             aside = _replace(work, target)
     return {
-        "file": source,
-        "verified": True,
-        "restored": not verify_only,
-        "home": None if verify_only else target,
-        "keptAside": aside,
-        **{name: manifest[name] for name in ("createdAt", "joelclaw", "schema")},
-        "files": len(manifest["members"]),
-        "counts": _shown_counts(manifest),
-    }
+        "file": source, "verified": True, "restored": not verify_only, "home": None if verify_only else target,
+        "keptAside": aside, **{name: manifest[name] for name in ("createdAt", "joelclaw", "schema")},
+        "files": len(manifest["members"]), "counts": _shown_counts(manifest),
+    }  # fmt: skip
 
 
 def is_kept(name: str) -> bool:

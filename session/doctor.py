@@ -86,14 +86,10 @@ def run(
     paths = {"command": own_command.path() or "", "store": sqlite.path(), "home": files.home()}
     places = {name: {"path": path, "exists": os.path.exists(path)} for name, path in paths.items()}
     return {
-        "healthy": not counts["errors"],
-        **counts,
-        "findings": [finding._asdict() for finding in findings],
-        "clients": examination.clients,
-        "subjects": {name: places.get(name, {}) for name in SUBJECTS},
-        "folder": os.getcwd(),
-        "facts": examination.facts,
-    }
+        "healthy": not counts["errors"], **counts, "findings": [finding._asdict() for finding in findings],
+        "clients": examination.clients, "subjects": {name: places.get(name, {}) for name in SUBJECTS},
+        "folder": os.getcwd(), "facts": examination.facts,
+    }  # fmt: skip
 
 
 def _examine(examination: Examination) -> Examination:
@@ -170,14 +166,10 @@ def check_store(examination: Examination) -> Iterator[Finding]:
     """Whether the store's file can be read and written and is intact, and its figures."""
     path, settings = sqlite.path(), examination.settings
     about: dict[str, Any] = {
-        "path": path,
-        "exists": os.path.exists(path),
-        "backend": settings.get_str("store.backend") if settings else "sqlite",
-        "bytes": _size(path),
-        "walBytes": sqlite.log_bytes(),
-        "knownSchema": sqlite.SCHEMA,
+        "path": path, "exists": os.path.exists(path), "bytes": _size(path), "walBytes": sqlite.log_bytes(),
+        "backend": settings.get_str("store.backend") if settings else "sqlite", "knownSchema": sqlite.SCHEMA,
         "waiting": None,
-    }
+    }  # fmt: skip
     counted = store_file.no_contents()
     examination.facts |= {"home": files.home(), "store": about}
     try:
@@ -198,9 +190,8 @@ def check_store(examination: Examination) -> Iterator[Finding]:
         examination.facts["embedding"] = {"vectors": counted["vectors"]}
     if (lost := backup.lost_store(examination.db)) is not None:
         yield _finding("store", lost)
-    if examination.db is None:
-        return
-    about |= counted["file"]
+    if examination.db is not None:
+        about |= counted["file"]
 
 
 def check_pages(_: Examination) -> Iterator[Finding]:

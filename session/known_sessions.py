@@ -142,21 +142,14 @@ def summary_row(db: apsw.Connection, session: KnownSession, config: Config) -> d
         task = task or opening(last_request(prompts), 200)
     percent, parent = state.percent if state else None, archived.get("parent", "") if archived else ""
     return {
-        "sessionId": session.id,
-        "title": stored_sessions.title(db, session.id) if archived else "",
-        "client": session.client,
-        "project": session.project,
-        "updatedAt": clock.iso(session.updated_at or None),
-        "turns": turns,
-        "contextPercent": percent,
-        "task": clip(" ".join(task.split()), 200) or session.problem,
-        "zone": zone_of(percent, config),
-        "startedAt": clock.iso(started or None),
-        "toolCalls": archived["calls"] if archived else 0,
-        "compactions": compactions,
+        "sessionId": session.id, "title": stored_sessions.title(db, session.id) if archived else "",
+        "client": session.client, "project": session.project, "updatedAt": clock.iso(session.updated_at or None),
+        "turns": turns, "contextPercent": percent, "task": clip(" ".join(task.split()), 200) or session.problem,
+        "zone": zone_of(percent, config), "startedAt": clock.iso(started or None),
+        "toolCalls": archived["calls"] if archived else 0, "compactions": compactions,
         "kind": archived.get("kind", "main") if archived else "main",
         "parent": parent if not stored_sessions.is_forgotten(db, parent) else "",
-    }
+    }  # fmt: skip
 
 
 def resolve(db: apsw.Connection, given: str) -> str:
@@ -279,16 +272,11 @@ def _injection_moment(injection: Row, outcomes: Mapping[str, str], texts: Mappin
     frame = (f"<{DELIMITER}", f"</{DELIMITER}")
     lines = [line for line in injection["text"].split("\n") if not line.startswith(frame)]
     heading = next((line for line in lines if line.strip()), "").lstrip("# ")
-    details = {
-        "customType": injection["kind"],
-        "tokens": injection["tokens"],
-        "content": "\n".join(lines),
-        "memories": [
-            {"id": memory, "text": texts.get(memory, ""), "outcome": outcomes[memory]}
-            for memory in injection["memories"]
-        ],
-    }
-    return _moment(injection["at"], "injection", heading, ms=injection["ms"], **details)
+    memories = [
+        {"id": memory, "text": texts.get(memory, ""), "outcome": outcomes[memory]} for memory in injection["memories"]
+    ]
+    about = {"customType": injection["kind"], "tokens": injection["tokens"], "content": "\n".join(lines)}
+    return _moment(injection["at"], "injection", heading, ms=injection["ms"], **about, memories=memories)
 
 
 def _moment(at: int, kind: str, text: str, *, ms: float | None = None, **details: Any) -> Moment:
@@ -318,14 +306,10 @@ def _turns(
     for number, ((at, text), turn) in enumerate(zip(starts, turns, strict=True)):
         percents = [hook["percent"] for hook in turn["hooks"] if hook["percent"] is not None]
         row = {
-            "number": number,
-            "at": clock.iso(at or (_start_of(turn["hooks"][0]) if turn["hooks"] else None)),
-            "prompt": text,
-            "contextPercent": round(percents[-1], 1) if percents else None,
-            "toolCalls": len(turn["calls"]),
-            "failedCalls": sum(turn["calls"]),
-            "moments": turn["moments"],
-        }
+            "number": number, "at": clock.iso(at or (_start_of(turn["hooks"][0]) if turn["hooks"] else None)),
+            "prompt": text, "contextPercent": round(percents[-1], 1) if percents else None,
+            "toolCalls": len(turn["calls"]), "failedCalls": sum(turn["calls"]), "moments": turn["moments"],
+        }  # fmt: skip
         rows += [row] if number or any(turn.values()) else []
     return rows
 

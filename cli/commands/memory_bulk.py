@@ -116,8 +116,7 @@ def archive_files(paths: list[str], agent: str, *, all: bool, again: bool = Fals
     result = _archive(found, agent, is_every=all and not agent, again=again)
     if result["skipped"] and not result["transcripts"] and not all:
         first = result["skipped"][0]
-        left = counted(result["skippedCount"], "file")
-        about = f"{left} could not be archived; {first['path']}: {first['reason']}"
+        about = f"{counted(result['skippedCount'], 'file')} could not be archived; {first['path']}: {first['reason']}"
         raise Failure("ARCHIVE_FAILED", about, NAME_TRANSCRIPTS)
     actions, message = [step("joelclaw recall <query>", "find what was said")], ""
     if again:

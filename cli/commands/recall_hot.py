@@ -159,8 +159,7 @@ class RecordedRecall:
             result = engine.recall(self.db, query, now=clock.now_ms(), config=self._config)
         except sqlite.StoreError as error:
             failure = sqlite.as_failure(error)
-            about = {**about, "code": failure.code}
-            self._add("failed", about, level="error", success=False, error=failure.message)
+            self._add("failed", {**about, "code": failure.code}, level="error", success=False, error=failure.message)
             self.save()
             raise failure from None
         self.recalled += [hit["id"] for hit in result["hits"]]

@@ -103,9 +103,8 @@ def briefing(
     task, *unfinished = lines_left(db, latest, folder, now) or [""]
     if not task.startswith("**Task"):
         task, unfinished = "", [task, *unfinished] if task else []
-    since = (
-        f"{counted(len(latest), 'session')}, the last on {clock.iso(latest[0]['updated_at'])[:10]}" if latest else None
-    )
+    last = clock.iso(latest[0]["updated_at"])[:10] if latest else ""
+    since = f"{counted(len(latest), 'session')}, the last on {last}" if latest else None
     options: dict[str, Any] = {"category": None, "tag": [], "all": False, "page": 1, "project": name, "limit": budget}
     entries = []
     for memory in curate.listing(db, options)["memories"]:

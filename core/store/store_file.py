@@ -201,8 +201,7 @@ def copy(target: str) -> bool:
 
 
 def examine(path: str) -> tuple[int, dict[str, int], int]:
-    """Check every page of a store file that no process has open; returns its schema, its rows by table, and how many
-    documents are purged.
+    """Check every page of a store file that no process has open; returns schema, rows by table, and purged documents.
 
     Nothing is written. Raises Failure.
     """
