@@ -183,7 +183,7 @@ def events(answer: Answer) -> View:
     yield safe(f"\n{len(found)} of {result['found']:,}\n" if found else "No event matches.", "dim")
     if result.get("hiddenCount"):
         names = ",".join(result["hidden"])
-        yield safe(f"{counted(result['hiddenCount'], 'routine event')} left out; --action {names} shows them", "dim")
+        yield safe(f"{counted(result['hiddenCount'], 'routine event')} left out; include with --action {names}", "dim")
 
 
 def event(row: Mapping[str, Any]) -> RenderableType:

@@ -70,7 +70,7 @@ def listed(text: str | None) -> list[str]:
 def is_only_redacted(text: str) -> bool:
     """Whether a text says nothing besides redacted secrets and their labels: `Token: [redacted:github-token]`."""
     first, *behind = text[:4_000].lower().split("[redacted")
-    outside = " ".join([first, *(part.partition("]")[2] for part in behind)])
+    outside = " ".join([first, *(part.partition("]")[2] if "]" in part else part for part in behind)])
     return bool(behind) and all(word[-1] in ":=" or not any(map(str.isalnum, word)) for word in outside.split())
 
 

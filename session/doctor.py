@@ -246,7 +246,7 @@ def check_home(examination: Examination) -> Iterator[Finding]:
     for severity, code, paths, text, fix in (
         (warning, "MODES_OPEN", files.open_entries(home), "others can read {}", "joelclaw doctor --fix"),
         (note, "STALE_FILES", files.leftovers(home), "killed processes left {}", "joelclaw doctor --fix"),
-        (note, "FILES_SET_ASIDE", damaged, "set aside as unreadable: {}", "look at them, then delete them"),
+        (note, "FILES_SET_ASIDE", damaged, "set aside as unreadable: {}", "check what they hold, then delete them"),
     ):
         if paths:
             shown = ", ".join(os.path.relpath(path, home) for path in paths[:3])

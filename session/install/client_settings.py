@@ -37,7 +37,7 @@ class Obstacle(NamedTuple):
 class Settings:
     """The settings files of a client. Subclasses set what differs."""
 
-    applies = "takes effect when {title} starts next"  # an installation
+    applies = "takes effect the next time {title} starts"  # an installation
     end_timeout = 0  # after which the client ends the hook of a session's end, if it allows less for that
     project_file = ""  # the settings with hooks below a project's folder, if it is another file
     label = ""  # a hook's name on the client's screen

@@ -24,7 +24,7 @@ def used_home(home: Path, run: Run, tmp_path: Path) -> Path:
     ("status", ["Everything works", "schema", "observations", "queue.failed"]),
     ("doctor --client claude", ["claude", "not installed", "store", "claude: claude is here", "NOT_INSTALLED"]),
     ("install pi --yes", ["pi user changed", "joelclaw.ts"]),
-    ("install codex --yes", ["/hooks.json /", "joelclaw.rules /", "takes effect when Codex starts next start"]),
+    ("install codex --yes", ["/hooks.json /", "joelclaw.rules /", "the next time Codex starts start"]),
     ("install --list", ["opencode user", "joelclaw.js", "claude user agent found"]),
     ("uninstall pi --yes", ["pi user"]),
     ("off --everywhere", ["Everything is off: hooks do not inject", "off yes", "resume"]),

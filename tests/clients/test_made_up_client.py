@@ -138,7 +138,7 @@ def test_its_session_files_are_found_and_read(quill: Quill, scroll: Path) -> Non
 def test_it_is_installed_in_its_settings_folder(quill: Quill, tmp_path: Path, command: Path) -> None:
     (agent,) = quill("install", "quill")["agents"]
     assert agent["path"] == str(tmp_path / ".quill" / "quill.json")
-    assert agent["notes"][0] == "takes effect when Quill Code starts next"
+    assert agent["notes"][0] == "takes effect the next time Quill Code starts"
     entries = json.loads(Path(agent["path"]).read_text())["hooks"]
     assert list(entries) == ["Opened", "Asked", "Shrinks", "Closed"]
     (entry,) = entries["Asked"][0]["hooks"]

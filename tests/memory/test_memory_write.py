@@ -216,6 +216,7 @@ def test_a_discarded_memory_has_a_hint(run: Run, text: str) -> None:
     ("I ask: should I: rename it", True), ("x" * 3_990 + "## plan summary", False),
     ("and let me check it", False), ("<invoke name", True), ("<invoked> is a word", False), ("done!", True),
     ("Key: [redacted:password], [REDACTED]", True), ("The key [redacted:password] is old", False),
+    ("[redacted the plan of the harbour", False),
     ("Done - all", False), ("sure thing\nit runs", True),
     *((text, True) for text in ("Got it! I'll do it.", "Perfect, it works.", "Here's a summary", "Understood. Here",
                                 "Sounds good — next", "You're right, it was", "You’re right, it was", "  ",
