@@ -54,10 +54,10 @@ class Node:
         self.calls: list[str] = []
 
 
-def follow(
+def store_nodes(
     db: apsw.Connection, session: str, nodes: Sequence[Node], ends: tuple[Mark, Mark]
 ) -> tuple[Mark, Mark, bool]:
-    """Store the marks of new nodes and note rewinds. Reading nodes again changes nothing.
+    """Store new nodes with their marks, and note where the user went back. Storing nodes again changes nothing.
 
     An example without calls, so that a mark is only a row. Each entry has its parent in brackets; `end` is the mark
     after the entry before it.

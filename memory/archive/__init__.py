@@ -22,9 +22,9 @@ A hook calls `ingest_file` with its transcript; `memory archive` finds the files
             store_copied                the same as below, for what a fork copied, as rows of the other session
             _store_episodes             Message → a document, with both indexes
             call_rows.store_calls       CallDraft → a call with its names, places and edits; plan; compaction
-            branches.follow             nodes → the turns that the user took back are abandoned
+            branches.store_nodes        nodes; the turns that the user took back are abandoned
             save_transcript_position    the offset after the piece, and what the next piece needs (`Carry`)
-    copies.settle                       gives what several sessions have to the session that said it first
+    copies.settle_claims                gives what several sessions have to the session that said it first
 
 Why nothing is stored twice, in whatever order transcripts are read:
 

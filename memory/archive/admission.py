@@ -48,7 +48,7 @@ class Admission:
         if self._read is not None and self._needs_folder:
             self._folder = folder or next(folders_in(self._read, self._client), self._default)
 
-    def follow(self, entries: list[Entry], owner: str = "") -> list[Entry]:
+    def admitted(self, entries: list[Entry], owner: str = "") -> list[Entry]:
         """The admitted entries of a line, which may be copied from the session `owner`."""
         self._at = next((entry.at for entry in entries if entry.at is not None), self._at)
         self._folder = entries[0].folder or self._folder

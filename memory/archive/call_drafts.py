@@ -54,7 +54,7 @@ class PieceCalls:
                 self._folders.append(folder)
 
     def add(self, entry: Entry) -> None:
-        """Add an entry."""
+        """Add the next entry of the piece."""
         kind = entry.kind
         if kind == "call" or (kind in ("prompt", "answer") and entry.text):
             self._has_answered = kind == "answer"

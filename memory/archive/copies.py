@@ -6,9 +6,9 @@ A fork, a resumed session or a subagent may begin with the history of its parent
 |---|---|---|
 | in each line, whose it is | Claude Code | `Transcript._owner_of`: the line is stored as one of that session |
 | in its first line, its parent; entries have no ids | Codex | `end_of_copies`: reading begins after them |
-| nothing, but copies keep their ids | pi, Gemini CLI | the session that is read later claims the episode: `settle` |
+| nothing, but copies keep their ids | pi, Gemini CLI | the session that is read later claims them: `settle_claims` |
 | nothing, but copies keep their times and texts | OpenCode, notes | likewise (`SessionArchive._copy_of`) |
-| nothing, and entries have no ids | Codex | both sessions begin with the same words: `settle_opening` |
+| nothing, and entries have no ids | Codex | both sessions begin with the same words: `delete_copied_openings` |
 
 In come claims: from `ingest` in a hook, from `transcript_files` after all files. What the sessions copied is moved to
 its owner, or deleted. The owner is then read again, since the copies may be in another order.
@@ -68,8 +68,15 @@ def _history(read: Source, client: Client) -> Iterator[tuple[int, object, int]]:
 # Copies keep their ids, or their times and texts
 
 
-def settle(db: apsw.Connection, claims: Sequence[Claim], *, is_live: bool = False) -> list[str]:
+def settle_claims(db: apsw.Connection, claims: Sequence[Claim], *, is_live: bool = False) -> list[str]:
     """Give each episode that several sessions claim to the session that said it first. Opens a transaction.
+
+    An example: a fork has copied the prompt p1 of its parent, with its id, and has a prompt p2 of its own.
+
+    | read are | p1 is stored | p1 is claimed | so p1 |
+    |---|---|---|---|
+    | the parent, then the fork | with the parent | by the fork | stays |
+    | the fork, then the parent | with the fork | by the parent | is moved to the parent, which is then read again |
 
     Who said it first; the first row that applies decides (`_owner`):
 
@@ -81,7 +88,7 @@ def settle(db: apsw.Connection, claims: Sequence[Claim], *, is_live: bool = Fals
     | the claimant runs, and either has said nothing of its own | `_guessed_owner` | undecided: the holder keeps it |
     | nothing | `_guessed_owner` | the session that said nothing else, or said something else first |
 
-    Returns the sessions that got episodes of others. They must be read again.
+    Returns the sessions to which episodes were moved.
     """
     claimants: dict[str, set[str]] = {}  # by episode
     for claim in claims:
@@ -146,27 +153,27 @@ def _move(db: apsw.Connection, identifier: str, owner: str) -> bool:
 # Nothing names the parent, and entries have no ids
 
 
-def settle_opening(db: apsw.Connection, session: str) -> None:
-    """Leave the episodes with which a session and another begin, word for word, to the session that began first.
+def delete_copied_openings(db: apsw.Connection, session: str) -> None:
+    """If a session and another begin with the same episodes, word for word, delete them from the one that began later.
 
     Two sessions of a single exchange may be alike by chance. Opens transactions.
     """
     due = [session]
     while due:
-        copy = _leave_opening(db, due[-1])
+        copy = _delete_copied_opening(db, due[-1])
         if copy:  # its forks may have copied more of the other session than it has
             due += sessions.forks(db, copy)
         else:
             due.pop()
 
 
-def _leave_opening(db: apsw.Connection, session: str) -> str:
-    """Do so for another session; returns which of the two has left its opening, "" if no other begins alike."""
+def _delete_copied_opening(db: apsw.Connection, session: str) -> str:
+    """Do so for another session; returns which of the two has lost its opening, "" if no other begins alike."""
     answer = next((episode["text"] for episode in sessions.by_time(db, session, 20) if _is_answer(episode)), "")
     others = sessions.with_episode(db, words.fingerprint(answer.lower()), session) if answer else ()
     for other in others:
         openings = {name: sessions.by_time(db, name) for name in (session, other)}
-        if other in sessions.ancestors(db, session):  # it has left the beginning already
+        if other in sessions.ancestors(db, session):  # which may have lost its beginning already
             said, first = [*map(_text, openings[other])], _text(openings[session][0])
             openings[other] = openings[other][said.index(first) if first in said else 0 :]
         pairs = list(takewhile(lambda pair: _text(pair[0]) == _text(pair[1]), zip(*openings.values(), strict=False)))

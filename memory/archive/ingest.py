@@ -54,11 +54,11 @@ def ingest_file(
             if ingested.added and transcript.client.copied_types:
                 from memory.archive import copies
 
-                copies.settle_opening(db, clean_name(origin.session))
-            if deadline is not None and _settle(db, ingested.claims, origin):
+                copies.delete_copied_openings(db, clean_name(origin.session))
+            if deadline is not None and _settle_live(db, ingested.claims, origin):
                 transcript.ingest(again := Ingested())
                 ingested.is_rewound |= again.is_rewound
-                _settle(db, again.claims, origin)  # such as copies of a parent's calls, which it has once more
+                _settle_live(db, again.claims, origin)  # such as copies of a parent's calls, which it has once more
     except FileNotFoundError:
         return ingested
     except (OSError, ValueError) as error:
@@ -68,13 +68,13 @@ def ingest_file(
     return ingested
 
 
-def _settle(db: apsw.Connection, claims: list[Claim], origin: Origin) -> bool:
+def _settle_live(db: apsw.Connection, claims: list[Claim], origin: Origin) -> bool:
     """Settle the claims of a running session; returns whether its transcript must be read again."""
     if not claims:
         return False
     from memory.archive import copies
 
-    return clean_name(origin.session) in copies.settle(db, claims, is_live=True)
+    return clean_name(origin.session) in copies.settle_claims(db, claims, is_live=True)
 
 
 class Transcript:
@@ -180,7 +180,7 @@ class Transcript:
         owner = self._owner_of(head)
         admitted = entries
         if self._admission is not None:
-            admitted = self._admission.follow(entries, owner or (head.parent_session if self._is_side else ""))
+            admitted = self._admission.admitted(entries, owner or (head.parent_session if self._is_side else ""))
         piece = piece.begin_line(head, owner)
         for number, entry in enumerate(entries):
             if not entry.is_meta and (admitted is entries or entry in admitted):
@@ -299,7 +299,7 @@ class Ingested:
         self.calls = 0  # new calls
         self.bytes = 0  # read
         self.bad_lines = 0  # that hold no JSON object, or nothing that is known of a form of ours
-        self.claims: list[Claim] = []  # for `copies.settle`
+        self.claims: list[Claim] = []  # for `copies.settle_claims`
         self.is_rewound = False  # the user went back to an earlier entry
         self.entries: list[Entry] = []  # the last 400 in a hook, for the feedback about memories
 
@@ -334,12 +334,12 @@ def ingest_entries(db: apsw.Connection, entries: Sequence[Entry], origin: Origin
         for entry in [*taken_back, *_not_known(entries, piece.carry)]:
             if entry.kind in ("rollback", "prompt", "answer"):
                 piece.begin_line(entry)
-            if admission is None or admission.follow([entry]):
+            if admission is None or admission.admitted([entry]):
                 piece.add(entry)
         if archive.store(piece):
             ingested.add(piece)
             break
-    _settle(db, ingested.claims, origin)
+    _settle_live(db, ingested.claims, origin)
     return ingested
 
 

@@ -207,7 +207,7 @@ class SessionArchive:
             for part in copied:
                 part.archive.store_copied(part)
             self._store_piece(piece)
-            piece.carry.mark, piece.carry.leaf, piece.is_rewound = branches.follow(
+            piece.carry.mark, piece.carry.leaf, piece.is_rewound = branches.store_nodes(
                 self.db, self.session, piece.nodes, (piece.carry.mark, piece.carry.leaf)
             )
             after = (piece.end, piece.head, piece.carry.to_json())
@@ -335,8 +335,10 @@ class SessionArchive:
         """A message as a document, with its vector."""
         when = self.origin.now if message.at is None else message.at
         document = documents.blank(COLLECTION, message.id, f"{message.role}: {message.body}", when)
+        # a context only grows at its end
+        around = [message.prompt, message.before if message.before != message.prompt else "", message.after]
         document |= {
-            "context": message.context(), "observation_type": "episode", "source": self._client,
+            "context": "\n".join(filter(None, around)), "observation_type": "episode", "source": self._client,
             "session_id": self.session, "project": message.project, "write_confidence": 1.0, "write_reason": "archived",
         }  # fmt: skip
         return _categorised(document), document_vector(document["text"], document["context"])
@@ -362,11 +364,6 @@ class Message:
         self.after = ""  # the beginning of the message after it
         self.body = body
 
-    def context(self) -> str:
-        """The prompt of the turn and both neighbours; it only grows at its end."""
-        parts = [self.prompt, self.before if self.before != self.prompt else "", self.after]
-        return "\n".join(part for part in parts if part)
-
 
 class Carry:
     """What a piece leaves to the next piece of its session. Stored by name; `last` as a list under `drafts`."""
@@ -388,11 +385,7 @@ class Carry:
 
     @classmethod
     def from_json(cls, text: str) -> Carry:
-        """The carry as it was stored; an empty carry if the text is empty or damaged.
-
-        With an empty carry, the next message lacks the message before it as context, what was waited for does not
-        arrive, and a prompt that was typed ahead, or what was passed over, may be archived again.
-        """
+        """The carry as it was stored; an empty carry if the text is empty or damaged, which costs a few outcomes."""
         carry = cls()
         try:
             stored = json_text.loads(text)

@@ -289,9 +289,9 @@ def ingest_all(
             known.note(file, result.client, result.reason)
     claims += [claim for path in sessions.due_again(db) for claim in archiver.archive(File(path)).claims]
     while claims:
-        from memory.archive.copies import settle
+        from memory.archive.copies import settle_claims
 
-        again = settle(db, claims)
+        again = settle_claims(db, claims)
         read = (archiver.archive(File(path)) for name in again for path in of_sessions(db, name))
         claims = [claim for ingested in read for claim in ingested.claims]
     archiver.name_sessions()
