@@ -192,8 +192,8 @@ def records(rows: Sequence[Mapping[str, object]], columns: Sequence[str] = ()) -
                 value = row.get(name)
                 below += [clip(plain(item, name), 300) for item in (value if isinstance(value, list) else [value])]
             for text in dict.fromkeys(below):
-                is_repeated = any(other != text and other.startswith(text.rstrip(" …")) for other in below)
-                if text not in _NONE and not is_repeated:
+                is_cut = text.endswith("…") and any(other.startswith(text[:-1]) for other in below if other != text)
+                if text not in _NONE and not is_cut:
                     yield Padding(safe(text), (0, 0, 0, 4), expand=False)
         return
     table = Table(box=None, pad_edge=False, header_style="bold")

@@ -145,7 +145,7 @@ def knowledge_search(**options: Any) -> Answer:
     if types and db is not None and not hits:
         from core.store import store_file
 
-        stored = store_file.newest(db, "types", 100)
+        stored = store_file.newest(db, "types", 10_000)
         for name in types if stored else ():
             require_known("--type", name, sorted({*TYPE_NAMES.values(), *stored}))
     if db is not None:  # None if the store cannot be written, which is no reason to fail

@@ -61,5 +61,6 @@ def test_a_view_shows_the_result(used_home: Path, tmp_path: Path, words: str, ex
 
 def test_a_text_that_begins_another_is_left_out(capsys: pytest.CaptureFixture[str]) -> None:
     whole = "the staging queue drains at noon, and fills again before the evening"
-    print_items(records([{"id": "m1", "title": f"{whole[:49]}…", "description": whole, "snippet": whole}]))
-    assert [row.strip() for row in capsys.readouterr().out.splitlines()] == ["m1", whole]
+    row = {"id": "m1", "title": f"{whole[:49]}…", "description": whole, "snippet": whole, "file": whole[:49]}
+    print_items(records([row]))
+    assert [row.strip() for row in capsys.readouterr().out.splitlines()] == ["m1", whole, whole[:49]]
