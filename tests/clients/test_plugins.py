@@ -276,18 +276,17 @@ def test_a_prompt_gets_the_texts_and_the_turn_is_reported(host: Host) -> None:
 
 
 @pytest.mark.parametrize(
-    "other",
-    ['{trigger: "memory", sessionId: "internal-session-effects-1"}', '{trigger: "cron"}', '{trigger: "heartbeat"}'],
+    "other", ['trigger: "memory", sessionId: "internal-1"', 'trigger: "cron"', 'trigger: "heartbeat"']
 )
 def test_only_turns_with_the_user_count(host: Host, other: str) -> None:
     host.answers(prompt="note")
     outcome = in_openclaw(
         host,
         f"""
-        const given = await prompt("flush", {other});
-        await call("llm_output", {{lastAssistant: {{usage: {{input: 9}}}}}}, {{...turn, ...{other}}});
-        await call("after_tool_call", {{toolName: "write", params: {{path: "a"}}}}, {{...session, ...{other}}});
-        await call("before_compaction", {{}}, {{...session, ...{other}, trigger: undefined}});
+        const given = await prompt("flush", {{{other}}});
+        await call("llm_output", {{lastAssistant: {{usage: {{input: 9}}}}}}, {{...turn, ...{{{other}}}}});
+        await call("after_tool_call", {{toolName: "write", params: {{path: "a"}}}}, {{...session, ...{{{other}}}}});
+        await call("before_compaction", {{}}, {{...session, ...{{{other}}}, trigger: undefined}});
         await sleep(100);
         out(given ?? null);
         """,

@@ -165,17 +165,10 @@ def test_flush_reports_the_state_of_the_session(run: Run) -> None:
     assert (result["hits"], result["written"], result["zone"]) == (1, True, "hot")
     events = run("otel", "search", "compaction.before", "--hours", "1", env=at(6)).result["events"]
     assert events[0]["metadata"] == {
-        "compactionCount": 0,
-        "contextPercent": 85,
-        "contextTokens": 170000,
-        "contextLimit": 200000,
-        "recallCacheSize": 1,
-        "recallHits": 1,
-        "filesCount": 1,
-        "userMessageCount": 1,
-        "timeSinceLastCompactionMs": None,
-        "timeSinceSessionStartMs": 4000,
-    }
+        "compactionCount": 0, "contextPercent": 85, "contextTokens": 170000, "contextLimit": 200000,
+        "recallCacheSize": 1, "recallHits": 1, "filesCount": 1, "userMessageCount": 1,
+        "timeSinceLastCompactionMs": None, "timeSinceSessionStartMs": 4000,
+    }  # fmt: skip
     assert len(run("otel", "search", "compaction.checkpoint", "--hours", "1", env=at(6)).result["events"]) == 1
     again = run("checkpoint", "flush", "--session", "s1", env=at(7)).result
     assert (again["recallReason"], again["writeReason"]) == ("cached", "unchanged")

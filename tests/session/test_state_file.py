@@ -94,15 +94,6 @@ def test_unknown_sessions_create_no_home(run: Run, home: Path) -> None:
     assert not home.exists(), "asking makes nothing"
 
 
-def test_a_prefix_of_the_id_names_a_session(run: Run) -> None:
-    for session in ("11111111-aaaa", "11111111-bbbb", "22222222-cccc"):
-        run("checkpoint", "save", "--session", session, "--percent", "20", "--message", "Look at the harbour")
-    assert run("checkpoint", "show", "2222").result["sessionId"] == "22222222-cccc"
-    several = run("checkpoint", "show", "11111111", ok=False).json["error"]
-    assert several["code"] == "SESSION_AMBIGUOUS" and "11111111-bbbb" in several["message"]
-    assert run("checkpoint", "show", "222", ok=False).json["error"]["code"] == "SESSION_NOT_FOUND"
-
-
 TASK = "Fix the memory use of the buoyline importer"
 
 

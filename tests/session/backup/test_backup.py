@@ -50,18 +50,12 @@ def rows(store: Path, table: str, column: str) -> set[str]:
     return values
 
 
-def hook(home: Path, transcript: Transcript, session: str, prompt: str) -> None:
+def hook(run: Run, transcript: Transcript, session: str, prompt: str) -> None:
     """A prompt, archived, with its state and its events."""
     transcript.user(prompt)
-    event = {
-        "hook_event_name": "UserPromptSubmit", "session_id": session, "prompt": prompt, "cwd": CWD,
-        "transcript_path": str(transcript.path),
-    }  # fmt: skip
-    done = subprocess.run(
-        [JOELCLAW, "hook", "claude"], input=json.dumps(event).encode(), capture_output=True, timeout=PATIENCE_S,
-        env=clean_environment(home),
-    )  # fmt: skip
-    assert (done.returncode, done.stderr) == (0, b"")
+    event = {"hook_event_name": "UserPromptSubmit", "session_id": session, "prompt": prompt, "cwd": CWD}
+    done = run("hook", "claude", stdin=json.dumps({**event, "transcript_path": str(transcript.path)}))
+    assert done.err == ""
 
 
 @pytest.fixture
@@ -92,7 +86,7 @@ def test_while_hooks_write_it_restores_equal(run: Run, filled: Path, tmp_path: P
             while go_on.is_set():
                 turn += 1
                 prompt = f"prompt {turn} of writer {number}"
-                hook(home, transcript, f"session-{number}", prompt)
+                hook(run, transcript, f"session-{number}", prompt)
                 acknowledged[number] = turn
         except BaseException as fault:
             faults.append(fault)

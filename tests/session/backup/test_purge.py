@@ -45,6 +45,14 @@ def remaining(home: Path, *marks: str) -> list[tuple[str, str]]:
     ]
 
 
+def sql(home: Path, statement: str, *values: Any) -> list[Any]:
+    """The first column of what a statement finds in the store."""
+    db = apsw.Connection(str(home / "store.db"))
+    found = [row[0] for row in db.execute(statement, values)]
+    db.close()
+    return found
+
+
 def hook(run: Run, kind: str, session: str, **more: Any) -> None:
     event = {"hook_event_name": kind, "session_id": session, "cwd": CWD, **more}
     run("hook", "claude", stdin=json.dumps(event))
@@ -94,11 +102,9 @@ def test_purging_a_session_leaves_nothing_of_it(run: Run, filled: Path) -> None:
     assert result["memories"] >= 3 and result["toolCalls"] == 2 and result["events"] and result["states"] == [SESSION]
     assert result["logSections"] and result["injectedTexts"] and result["hookCalls"]
     assert "--match" in result["notSearched"], "another session still mentions some of it"
-    db = apsw.Connection(str(filled / "store.db"))
     for table in ("call", "compaction", "name", "hook_call", "injection", "event", "document"):
-        assert db.execute(f"SELECT count(*) FROM {table} WHERE session_id = ?", (SESSION,)).get == 0, table
-    assert db.execute("PRAGMA integrity_check").get == "ok"
-    db.close()
+        assert sql(filled, f"SELECT count(*) FROM {table} WHERE session_id = ?", SESSION) == [0], table
+    assert sql(filled, "PRAGMA integrity_check") == ["ok"]
     assert run("recall", "scheduler gateway").result["hits"][0]["observation"] == KEPT
     assert run("status").result["healthy"]
 
@@ -158,12 +164,10 @@ def test_texts_derived_from_a_memory_are_purged(run: Run, home: Path) -> None:
     run("memory", "write", "before anybody restarts the gateway the operator is asked")
     run("inject", "memory", "--session", "s", "--query", "gateway restarts every night")
     run("otel", "list")  # stores what waits
-    db = apsw.Connection(str(home / "store.db"))
-    assert text in str(db.execute("SELECT text FROM injection WHERE memories LIKE ?", (f"%{mine}%",)).get)
+    assert text in str(sql(home, "SELECT text FROM injection WHERE memories LIKE ?", f"%{mine}%"))
     result = run("memory", "forget", "--purge", mine, "--yes").result
     assert result["injectedTexts"] == 1
-    assert db.execute("SELECT count(*) FROM injection").get == 0
-    db.close()
+    assert sql(home, "SELECT count(*) FROM injection") == [0]
     assert remaining(home, text) == []
 
 
@@ -171,9 +175,7 @@ def test_a_purged_session_does_not_come_back(run: Run, filled: Path, transcript:
     export = tmp_path / "export.jsonl"
     export.write_text(run("memory", "export").out)
     run("memory", "forget", "--purge", "--session", SESSION, "--yes")
-    db = apsw.Connection(str(filled / "store.db"))
-    db.execute("UPDATE transcript SET head = '', offset = 0; DELETE FROM seen_file")  # as a later version may
-    db.close()
+    sql(filled, "UPDATE transcript SET head = '', offset = 0; DELETE FROM seen_file")  # as a later version may
     answer = run("memory", "archive", str(transcript)).json
     assert answer["result"]["episodes"]["added"] == 0 and "--again" in str(answer["next_actions"])
     assert run("memory", "import", str(export)).result["forgotten"] >= 3
@@ -268,9 +270,7 @@ def test_while_hooks_write(run: Run, filled: Path) -> None:
     result = run("memory", "forget", "--purge", "--session", SESSION, "--yes").result
     assert all(writer.wait(PATIENCE_S) == 0 for writer in writers)
     assert result["purged"] and remaining(filled, *OWN) == []
-    db = apsw.Connection(str(filled / "store.db"))
-    assert db.execute("SELECT count(*) FROM document WHERE text LIKE 'note % of writer % stays'").get == 36
-    db.close()
+    assert sql(filled, "SELECT count(*) FROM document WHERE text LIKE 'note % of writer % stays'") == [36]
 
 
 @pytest.mark.parametrize(("answer", "gone"), [("n\n", False), ("y\n", True)])
@@ -372,14 +372,6 @@ TEXT = f"the {SAID} is painted green every spring"
 Meanwhile = Callable[[Callable[[], None]], None]
 
 
-def texts(home: Path) -> list[str]:
-    """What the store holds of memories."""
-    db = apsw.Connection(str(home / "store.db"))
-    rows = [str(text) for (text,) in db.execute("SELECT text FROM document WHERE text <> '' ORDER BY rowid")]
-    db.close()
-    return rows
-
-
 def elsewhere(home: Path, *words: str) -> None:
     """Run a command in a process of its own, as another agent does."""
     environment = clean_environment(home)
@@ -415,14 +407,12 @@ def test_a_memory_that_reused_a_row_stays(run: Run, home: Path, meanwhile: Meanw
             documents.remove(db, rowid)  # as the archive does with a draft
         db.close()
         elsewhere(home, "memory", "write", KEPT)
-        db = apsw.Connection(str(home / "store.db"))
-        assert db.execute("SELECT text FROM document WHERE rowid = ?", (rowid,)).get == KEPT
-        db.close()
+        assert sql(home, "SELECT text FROM document WHERE rowid = ?", rowid) == [KEPT]
 
     meanwhile(another_gets_its_row)
     run("memory", "forget", "--purge", *([last] if by_id else ["--match", SAID]))
     assert remaining(home, SAID) == []
-    assert texts(home) == [KEPT]
+    assert sql(home, "SELECT text FROM document WHERE text <> ''") == [KEPT]
 
 
 def event(identifier: str, error: str = "") -> str:

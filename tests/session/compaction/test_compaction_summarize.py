@@ -98,19 +98,12 @@ def test_missing_sections_are_shown_as_none() -> None:
     assert summary.render(parsed).count(summary.NOTHING) == 7
 
 
-LINES = st.lists(
-    st.one_of(
-        st.sampled_from(
-            [
-                *("## Goal", "### Done", "# Next Steps", "**Blocked:**", "```", "~~~", "```md", "<read-files>", "a.py"),
-                *("</read-files>", "<summary>", "<think>", "</think>x", "---", summary.TURN, "- [x] one", "(none)", ""),
-                *("## Other", "1. two", "<modified-files>x</modified-files>"),
-            ]
-        ),
-        st.text(max_size=30),
-    ),
-    max_size=30,
-)
+MARKS = (
+    "## Goal", "### Done", "# Next Steps", "**Blocked:**", "```", "~~~", "```md", "<read-files>", "a.py",
+    "</read-files>", "<summary>", "<think>", "</think>x", "---", summary.TURN, "- [x] one", "(none)", "",
+    "## Other", "1. two", "<modified-files>x</modified-files>",
+)  # fmt: skip
+LINES = st.lists(st.one_of(st.sampled_from(MARKS), st.text(max_size=30)), max_size=30)
 
 
 @given(LINES)

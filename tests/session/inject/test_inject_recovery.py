@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -51,15 +52,9 @@ def test_the_note_follows_the_decision_record(run: Run) -> None:
     metadata = event["metadata"]
     assert len(metadata.pop("memoryIds")) == 1
     assert metadata.pop("duration_ms") == event["duration_ms"] > 0
-    assert metadata == {
-        "compactionCount": 1,
-        "filesCount": 5,
-        "recallHitsCount": 1,
-        "queriesCount": 1,
-        "contentChars": result["chars"],
-        "estimatedTokens": result["estimatedTokens"],
-        "timeSinceSessionStartMs": 59_000,
-    }
+    sizes = {"contentChars": result["chars"], "estimatedTokens": result["estimatedTokens"]}
+    counts = {"compactionCount": 1, "filesCount": 5, "recallHitsCount": 1, "queriesCount": 1}
+    assert metadata == {**counts, **sizes, "timeSinceSessionStartMs": 59_000}
 
 
 def test_raw_prints_only_the_text_and_nothing_when_skipped(run: Run) -> None:
@@ -132,19 +127,16 @@ def talk(run: Run) -> None:
     run("checkpoint", "save", "--session", "s1", "--percent", "20", "-m", TASK)
 
 
-def spawned(script: Path, home: Path, *words: str, stdin: str = "") -> str:
+def spawned(script: Path, home: Path, *words: str, code: int = 0) -> str:
     """What a command says that is run by this path, and is nowhere on PATH."""
-    environment = {**clean_environment(home), "PATH": ELSEWHERE}
-    done = subprocess.run([script, *words], input=stdin, env=environment, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    return shell(shlex.join([str(script), *words]), home, code=code)
 
 
-def shell(command: str, home: Path, path: str = ELSEWHERE) -> str:
+def shell(command: str, home: Path, path: str = ELSEWHERE, code: int = 0) -> str:
     """What a POSIX shell says that runs a command in a folder that has nothing to do with it."""
     environment = {**clean_environment(home), "PATH": path}
     done = subprocess.run(["/bin/sh", "-c", command], env=environment, cwd="/", capture_output=True, text=True)
-    assert done.returncode == 0, (command, done.stderr)
+    assert done.returncode == code, (command, done.stderr)
     return done.stdout
 
 
@@ -196,15 +188,7 @@ def work(path: Path) -> Transcript:
     """Work in several folders, with more names than a recovery note has room for."""
     transcript = Transcript(path)
     transcript.user(TASK)
-    for folder in (
-        "tide_tables",
-        "old_gauges",
-        "sea_charts",
-        "all_harbours",
-        "pilot_boats",
-        "lit_buoys",
-        "lighthouses",
-    ):
+    for folder in "tide_tables old_gauges sea_charts all_harbours pilot_boats lit_buoys lighthouses".split():
         for file in range(4):
             names = [f"{folder}Reads{file}{letter}FromTheTableOfTheDay" for letter in "ABCDEFGH"]
             shown = "\n".join(f"{number:6}→def {name}():" for number, name in enumerate(names, 1))
@@ -233,10 +217,8 @@ def test_next_actions_run_without_joelclaw_on_path(home: Path, run: Run) -> None
 
 
 def test_a_fix_runs_without_joelclaw_on_path(home: Path) -> None:
-    environment = {**clean_environment(home), "PATH": ELSEWHERE}
-    done = subprocess.run([JOELCLAW, "recall", "--limt", "3", "x"], env=environment, capture_output=True, text=True)
-    answer = json.loads(done.stdout)
-    assert done.returncode == 2 and answer["command"] == "joelclaw recall"
+    answer = json.loads(spawned(Path(JOELCLAW), home, "recall", "--limt", "3", "x", code=2))
+    assert answer["command"] == "joelclaw recall"
     assert answer["fix"].endswith(f"{JOELCLAW} recall --help")
     assert answer["next_actions"][0]["command"] == f"{JOELCLAW} recall --help"
     shell(answer["next_actions"][0]["command"], home)

@@ -74,6 +74,8 @@ def test_zones_recalls_checkpoint_and_compaction_are_in_order(run: Run, lived: L
 
 def test_a_prefix_of_the_id_suffices(run: Run, lived: Lived) -> None:
     assert shown(run, SESSION[:4])["sessionId"] == SESSION
+    assert run("checkpoint", "show", SESSION[:4]).result["sessionId"] == SESSION
+    assert run("checkpoint", "show", SESSION[:3], ok=False).json["error"]["code"] == "SESSION_NOT_FOUND"
     failed = run("session", "show", "5b3e7c11", ok=False).json
     assert (failed["error"]["code"], "session list" in failed["fix"]) == ("SESSION_NOT_FOUND", True)
     run("checkpoint", "save", "--session", OTHER, "--percent", "5", "-m", "something else", env=lived.env())
