@@ -9,8 +9,8 @@ from typing import Any
 import apsw
 import pytest
 from claude_transcript import Transcript, long
-from conftest import JOELCLAW, PATIENCE_S, attempt, clean_environment
-from faults import paused, read_only, small_disk, stopped, until_open, write_lock
+from conftest import PATIENCE_S, attempt, begin
+from faults import paused, read_only, small_disk, stopped, write_lock
 
 IMPATIENT = {"JOELCLAW_STORE_BUSY_MS": "200"}
 
@@ -48,23 +48,13 @@ def test_a_stopped_archive_loses_and_doubles_nothing(home: Path, tmp_path: Path,
     assert result["bytes"] <= transcript.path.stat().st_size
 
 
-def test_a_transcript_that_grows_while_it_is_read(home: Path, tmp_path: Path) -> None:
-    transcript = long(tmp_path / "s.jsonl", 500)
-    data = transcript.path.read_bytes()
-    transcript.path.write_bytes(b"")
-    process = None
-    for start in range(0, len(data), 60_000):
-        transcript.append(data[start : start + 60_000])  # lines are cut wherever it falls
-        if process is None or process.poll() is not None:
-            process = subprocess.Popen(
-                [JOELCLAW, "memory", "archive", str(transcript.path)],
-                env=clean_environment(home),
-                stdout=subprocess.DEVNULL,
-            )
-        until_open(process, transcript.path)
-    process.communicate(timeout=PATIENCE_S)
-    attempt(home, "memory", "archive", str(transcript.path)).assert_done()
-    assert_complete(home, transcript, 500)
+def test_two_processes_at_once_take_each_message_once(home: Path, tmp_path: Path) -> None:
+    transcript = long(tmp_path / "s.jsonl", 600)
+    attempt(home, "otel", "emit", "store.made").assert_done()
+    both = [begin(home, "memory", "archive", str(transcript.path)) for _ in range(2)]
+    added = [json.loads(process.communicate(timeout=PATIENCE_S)[0])["result"]["episodes"]["added"] for process in both]
+    assert sum(added) == 600
+    assert_complete(home, transcript, 600)
 
 
 def test_a_locked_store(home: Path, tmp_path: Path) -> None:

@@ -5,12 +5,13 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import apsw
 import pytest
-from claude_transcript import CWD, SESSION, Transcript, long
-from conftest import JOELCLAW, PATIENCE_S, Run, begin, clean_environment
+from claude_transcript import CWD, SESSION, Transcript
+from conftest import JOELCLAW, Run, clean_environment
 
 from clients.entries import Entry, call_entry, result_entry
-from core.store import documents, sqlite
+from core.store import documents
 from memory.archive import Origin, ingest
 
 
@@ -170,24 +171,6 @@ def test_a_huge_line_costs_no_memory(run: Run, home: Path, transcript: Transcrip
     assert set(exported(run)) == {first, last}
 
 
-def test_two_processes_at_once_take_each_message_once(run: Run, tmp_path: Path, home: Path) -> None:
-    transcript = long(tmp_path / f"{SESSION}.jsonl", 600)
-    run("memory", "write", "the store is there before the two of them begin")
-    both = [begin(home, "memory", "archive", str(transcript.path)) for _ in range(2)]
-    added = 0
-    for process in both:
-        out, _ = process.communicate(timeout=PATIENCE_S)
-        assert process.returncode == 0, out
-        added += json.loads(out)["result"]["episodes"]["added"]
-    memories = exported(run)
-    assert added == len(memories) == 600
-    # nor has either left a message without its neighbours
-    for number in range(1, 599):
-        context = memories[f"claude:u-{number + 1:08}"]["context"]
-        assert f"number{number - 1} " in context
-        assert f"number{number + 1} " in context
-
-
 # --- the functions that hooks call ----------------------------------------------------------------------------------
 
 
@@ -197,26 +180,12 @@ def message_entry(identifier: str, role: str, text: str) -> Entry:
     return entry
 
 
-class Archive:
-    """An open store, into which sessions are archived."""
-
-    def __init__(self) -> None:
-        self.db = sqlite.open_writing(busy_ms=400, durable=False)
-
-    def origin(self, agent: str) -> Origin:
-        return Origin(agent, SESSION, "/w/p", now=5)
-
-    def entries(self, *entries: Entry) -> ingest.Ingested:
-        return ingest.ingest_entries(self.db, entries, self.origin("opencode"))
-
-    def stored(self) -> dict[str, tuple[str, str]]:
-        return {row["id"]: (row["text"], row["context"]) for row in documents.every(self.db)}
+def take(db: apsw.Connection, *entries: Entry) -> ingest.Ingested:
+    return ingest.ingest_entries(db, entries, Origin("opencode", SESSION, "/w/p", now=5))
 
 
-@pytest.fixture
-def open_archive(home: Path, monkeypatch: pytest.MonkeyPatch) -> Archive:
-    monkeypatch.setenv("JOELCLAW_HOME", str(home))
-    return Archive()
+def stored(db: apsw.Connection) -> dict[str, tuple[str, str]]:
+    return {row["id"]: (row["text"], row["context"]) for row in documents.every(db)}
 
 
 def test_a_hook_leaves_to_the_end_of_the_turn_what_can_wait(run: Run, transcript: Transcript, home: Path) -> None:
@@ -242,41 +211,37 @@ def test_a_hook_leaves_to_the_end_of_the_turn_what_can_wait(run: Run, transcript
     assert moved in exported(run)
 
 
-def test_messages_of_a_client_without_a_file(open_archive: Archive) -> None:
+def test_messages_of_a_client_without_a_file(opened_store: apsw.Connection) -> None:
     first = [message_entry("o1", "user", "why is it slow?"), message_entry("o2", "assistant", "I measure.")]
-    assert open_archive.entries(*first).added == 2
+    assert take(opened_store, *first).added == 2
     # the same messages again, the last of them grown, and a new one
     again = [
         first[0],
         message_entry("o2", "assistant", "I measure. It is the linker."),
         call_entry("k", "bash", {}, [], "time make"),
     ]
-    taken = open_archive.entries(
-        *again, result_entry("k", "real 3m1s", False), message_entry("o3", "assistant", "Use mold.")
+    taken = take(
+        opened_store, *again, result_entry("k", "real 3m1s", False), message_entry("o3", "assistant", "Use mold.")
     )
     assert (taken.added, taken.updated) == (1, 1)
-    assert open_archive.stored() == {
+    assert stored(opened_store) == {
         "o1": ("user: why is it slow?", "I measure."),
         "o2": ("assistant: I measure. It is the linker.", "why is it slow?\nUse mold."),
         "o3": ("assistant: Use mold.", "why is it slow?\nI measure. It is the linker."),
     }
-    assert open_archive.entries(*again, message_entry("o3", "assistant", "Use mold.")).updated == 0
+    assert take(opened_store, *again, message_entry("o3", "assistant", "Use mold.")).updated == 0
 
 
-def test_a_message_that_grows_within_a_read_is_one(open_archive: Archive) -> None:
+def test_a_message_that_grows_within_a_read_is_one(opened_store: apsw.Connection) -> None:
     grows = [message_entry("o2", "assistant", "I"), message_entry("o2", "assistant", "I measure.")]
-    assert (
-        open_archive.entries(
-            message_entry("o1", "user", "why is it slow?"), *grows, message_entry("o3", "assistant", "Use mold.")
-        ).added
-        == 3
-    )
-    assert open_archive.stored()["o2"] == ("assistant: I measure.", "why is it slow?\nUse mold.")
+    first, last = message_entry("o1", "user", "why is it slow?"), message_entry("o3", "assistant", "Use mold.")
+    assert take(opened_store, first, *grows, last).added == 3
+    assert stored(opened_store)["o2"] == ("assistant: I measure.", "why is it slow?\nUse mold.")
 
 
 @pytest.mark.parametrize("identifier", ["i" * 201, "a b", "a\0b", "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"])
-def test_a_long_or_secret_id_is_stored_as_a_hash(open_archive: Archive, identifier: str) -> None:
+def test_a_long_or_secret_id_is_stored_as_a_hash(opened_store: apsw.Connection, identifier: str) -> None:
     for _ in range(2):
-        open_archive.entries(message_entry(identifier, "user", "hello"))
-    (stored,) = open_archive.stored()
-    assert stored.startswith("ep-") and identifier not in stored
+        take(opened_store, message_entry(identifier, "user", "hello"))
+    (name,) = stored(opened_store)
+    assert name.startswith("ep-") and identifier not in name

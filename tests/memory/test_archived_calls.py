@@ -49,24 +49,17 @@ def prompts(db: apsw.Connection) -> list[str]:
     return [text[6:] for (text,) in db.execute("SELECT text FROM document WHERE text LIKE 'user: %' ORDER BY rowid")]
 
 
-def write_lines(path: Path, lines: list[dict[str, Any]]) -> Path:
-    put(path, "".join(json.dumps(line) + "\n" for line in lines))
-    return path
-
-
 def test_claude(run: Run, transcript: Transcript, store: Callable[[], apsw.Connection]) -> None:
     transcript.user("why does the gateway drop connections?")
-    transcript.call("c1", "Read", file_path=f"{CWD}/src/idle_timeout.ts")
-    transcript.outcome("c1", "1\tconst idleTimeoutMs = 55_000;\n2\tplain words only\n3\texport { closeUpstream };")
-    transcript.call("c2", "Bash", command="make test")
-    transcript.outcome("c2", "Exit code 2\nrunning\nENOSPC: no such device shard_17\n", failed=True)
+    read = "1\tconst idleTimeoutMs = 55_000;\n2\tplain words only\n3\texport { closeUpstream };"
+    transcript.used("c1", "Read", read, file_path=f"{CWD}/src/idle_timeout.ts")
+    printed = "Exit code 2\nrunning\nENOSPC: no such device shard_17\n"
+    transcript.used("c2", "Bash", printed, failed=True, command="make test")
     transcript.user("mend it")
     transcript.call("c3", "Edit", file_path=f"{CWD}/src/idle_timeout.ts", old_string="a", new_string="keepAliveMs")
     transcript.outcome("c3", "<tool_use_error>String to replace was not found</tool_use_error>", failed=True)
     transcript.call("t1", "TodoWrite", todos=[{"content": "Mend the timeout", "status": "in_progress"}])
-    boundary = transcript.entry("system", "", subtype="compact_boundary", compactMetadata={"postTokens": 900})
-    summary = transcript.entry("user", "We mend closeUpstream.", isCompactSummary=True)
-    transcript.write(boundary, summary)
+    transcript.compact("We mend closeUpstream.")
     result = run("memory", "archive", str(transcript.path)).result
     assert result["calls"] == 4
     db = store()
@@ -101,12 +94,12 @@ def test_claude_the_users_reason_for_rejecting_a_call_is_kept(
 ) -> None:
     rejected = "The user doesn't want to proceed with this tool use. The tool use was rejected."
     transcript.user("mend it")
-    transcript.call("c1", "Bash", command="git push --force")
-    transcript.outcome("c1", f"{rejected} To tell you how to proceed, the user said:\nnever force-push!", failed=True)
-    transcript.call("c2", "Bash", command="git pull")
-    transcript.outcome("c2", f"{rejected} STOP what you are doing and wait for the user.", failed=True)
-    transcript.call("c3", "Bash", command="make")
-    transcript.outcome("c3", "<tool_use_error>Sibling tool call errored</tool_use_error>", failed=True)
+    for command, answer in (
+        ("git push --force", f"{rejected} To tell you how to proceed, the user said:\nnever force-push!"),
+        ("git pull", f"{rejected} STOP what you are doing and wait for the user."),
+        ("make", "<tool_use_error>Sibling tool call errored</tool_use_error>"),
+    ):
+        transcript.used(f"call-{command}", "Bash", answer, failed=True, command=command)
     run("memory", "archive", str(transcript.path))
     db = store()
     assert prompts(db) == ["mend it", "never force-push!"]
@@ -152,58 +145,48 @@ def test_claude_a_queued_prompt_is_archived_once(
     assert prompts(store()) == expected
 
 
-def test_claude_a_command_in_the_background(
-    run: Run, transcript: Transcript, store: Callable[[], apsw.Connection]
+BEGUN = "Command running in background with ID: {0}. Output is being written to: /tmp/{0}"
+STATUS = "<retrieval_status>{}</retrieval_status>\n<task_id>b42</task_id>\n<status>{}</status>\n"
+ASKING: dict[str, tuple[dict[str, str], str, str]] = {
+    "TaskOutput": (
+        {"task_id": "b42"}, STATUS.format("timeout", "running"),
+        f"{STATUS.format('success', 'failed')}<exit_code>1</exit_code>\n<output>\nerror: slow_test_7 failed\n</output>",
+    ),
+    "BashOutput": (  # of versions before 2.1; its answer names no process
+        {"bash_id": "b42"}, "<status>running</status>\n\n<stdout>\nslow_test_1 of 9\n</stdout>",
+        "<status>failed</status>\n\n<exit_code>1</exit_code>\n\n<stderr>\nerror: slow_test_7 failed\n</stderr>",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("tool", ASKING)
+def test_claude_asks_for_the_output_of_a_command_in_the_background(
+    run: Run, transcript: Transcript, store: Callable[[], apsw.Connection], tool: str
 ) -> None:
-    transcript.call("c1", "Bash", command="make slow_test", run_in_background=True)
-    transcript.outcome("c1", "Command running in background with ID: b42. Output is being written to: /tmp/b42")
-    transcript.call("c2", "TaskOutput", task_id="b42")
-    text = "<retrieval_status>{}</retrieval_status>\n<task_id>b42</task_id>\n<status>{}</status>\n"
-    transcript.outcome("c2", text.format("timeout", "running"))
+    given, running, failed = ASKING[tool]
+    transcript.used("c1", "Bash", BEGUN.format("b42"), command="make slow_test", run_in_background=True)
+    transcript.used("c2", tool, running, **given)
     run("memory", "archive", str(transcript.path))
     outcomes = [(call["outcome"], call["error"]) for call in stored_calls.of_session(store(), SESSION)]
     assert outcomes == [("running", "b42"), ("ok", "")], "and by what it is asked after or stopped"
-    transcript.used(
-        "c3",
-        "TaskOutput",
-        text.format("success", "failed") + "<exit_code>1</exit_code>\n<output>\nerror: slow_test_7 failed\n</output>",
-        task_id="b42",
-    )
-    transcript.call("c4", "Bash", command="make other", run_in_background=True)
-    transcript.outcome("c4", "Command running in background with ID: b43. Output is being written to: /tmp/b43")
+    transcript.used("c3", tool, failed, **given)
+    run("memory", "archive", str(transcript.path))
+    assert [call[2:] for call in call_rows(store())] == [
+        ("make slow_test", "failed", "error: slow_test_7 failed"), ("", "ok", ""), ("", "ok", ""),
+    ]  # fmt: skip
+
+
+def test_claude_says_how_a_command_in_the_background_ended(
+    run: Run, transcript: Transcript, store: Callable[[], apsw.Connection]
+) -> None:
+    transcript.used("c1", "Bash", BEGUN.format("b43"), command="make other", run_in_background=True)
     transcript.user(
         "<task-notification>\n<task-id>b43</task-id>\n<status>failed</status>\n"
         "<summary>Background command failed with exit code 1</summary>\n</task-notification>"
     )
     run("memory", "archive", str(transcript.path))
-    db = store()
-    assert [(call["command"], call["outcome"]) for call in stored_calls.of_session(db, SESSION)] == [
-        ("make slow_test", "failed"), ("", "ok"), ("", "ok"), ("make other", "failed"),
-    ]  # fmt: skip
-    assert stored_calls.of_session(db, SESSION)[0]["error"] == "error: slow_test_7 failed"
-    assert prompts(db) == []
-
-
-def test_claude_asks_for_the_output_of_a_command_in_the_background(
-    run: Run, transcript: Transcript, store: Callable[[], apsw.Connection]
-) -> None:
-    """Versions before 2.1 ask with BashOutput, whose answer names no process."""
-    transcript.call("c1", "Bash", command="make slow_test", run_in_background=True)
-    transcript.outcome("c1", "Command running in background with ID: b42")
-    transcript.call("c2", "BashOutput", bash_id="b42")
-    transcript.outcome("c2", "<status>running</status>\n\n<stdout>\nslow_test_1 of 9\n</stdout>")
-    run("memory", "archive", str(transcript.path))
-    assert [call["outcome"] for call in stored_calls.of_session(store(), SESSION)] == ["running", "ok"]
-    transcript.call("c3", "BashOutput", bash_id="b42")
-    transcript.outcome(
-        "c3", "<status>failed</status>\n\n<exit_code>1</exit_code>\n\n<stderr>\nerror: slow_test_7 failed\n</stderr>"
-    )
-    run("memory", "archive", str(transcript.path))
-    calls = stored_calls.of_session(store(), SESSION)
-    assert [(call["command"], call["outcome"]) for call in calls] == [
-        ("make slow_test", "failed"), ("", "ok"), ("", "ok"),
-    ]  # fmt: skip
-    assert calls[0]["error"] == "error: slow_test_7 failed"
+    assert [call[2:4] for call in call_rows(store())] == [("make other", "failed")]
+    assert prompts(store()) == []
 
 
 def test_codex(run: Run, tmp_path: Path, store: Callable[[], apsw.Connection]) -> None:
@@ -293,7 +276,7 @@ def test_gemini(run: Run, tmp_path: Path, store: Callable[[], apsw.Connection]) 
         {**answer, "toolCalls": waiting},
         {**answer, "toolCalls": done},  # written again when its tools have run
     ]
-    path = write_lines(tmp_path / "chat.jsonl", lines)
+    path = put(tmp_path / "chat.jsonl", "".join(json.dumps(line) + "\n" for line in lines))
     run("memory", "archive", str(path))
     db = store()
     assert [call[:4] for call in call_rows(db, "gm-1")] == [
@@ -392,11 +375,10 @@ def test_a_kill_in_the_middle_neither_doubles_nor_loses(
 
 def test_bounds_hold(run: Run, home: Path, transcript: Transcript, store: Callable[[], apsw.Connection]) -> None:
     transcript.user("go")
-    transcript.call("c1", "Bash", command="cat " + "x" * 50_000)
     many = "\n".join(f"line {number} names value_{number} and other{number}Name" for number in range(50_000))
-    transcript.outcome("c1", many, failed=True)
-    transcript.call("c2", "Read", file_path=CWD + "/" + "d/" * 3000 + "a.py")
-    transcript.outcome("c2", "word someName " * 40_000 + "\0 \ud83d lastName")
+    transcript.used("c1", "Bash", many, failed=True, command="cat " + "x" * 50_000)
+    long = "word someName " * 40_000 + "\0 \ud83d lastName"
+    transcript.used("c2", "Read", long, file_path=CWD + "/" + "d/" * 3000 + "a.py")
     transcript.call("c3", "Bash", command="\0\ud800 make \udfff")
     run("memory", "archive", str(transcript.path))
     db = store()

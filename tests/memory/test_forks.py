@@ -114,9 +114,7 @@ def test_a_fork_of_a_fork(
         parent.count += 500
         parent.user("what about the curlew?")
     archive(run, *((parent, child, grandchild)[number] for number in order))
-    assert counts(run) == {
-        PARENT: 2 + goes_on, CHILD: 2, GRANDCHILD: 2,
-    }  # fmt: skip
+    assert counts(run) == {PARENT: 2 + goes_on, CHILD: 2, GRANDCHILD: 2}
     assert [row["compactions"] for row in sessions(run)] == [1, 0, 0]
     assert calls(home) == {PARENT: 1}
     relations = [(row["kind"], row["parent"]) for row in sessions(run)]
@@ -226,13 +224,18 @@ def test_a_session_that_was_emptied_is_read_again_with_the_next_archive(
     assert again["unchanged"] == 2
 
 
+def pi_fork(parent: PiSession, hour: int, name: str, **header: Any) -> PiSession:
+    child = PiSession(parent.path.with_name(f"2026-09-20T{hour}-00-00-000Z_{name}.jsonl"))
+    head, *copied = parent.path.read_text().splitlines()
+    child.path.write_text("\n".join([json.dumps({**json.loads(head), "id": name, **header}), *copied]) + "\n")
+    child.ids, child.leaf = [*parent.ids], parent.leaf
+    return child
+
+
 def test_a_fork_of_pi(run: Run, tmp_path: Path) -> None:
     parent = PiSession(tmp_path / "2026-09-20T10-00-00-000Z_s-1.jsonl")
     parent.user("where is the kestrel buffer emptied?")
-    child = PiSession(tmp_path / "2026-09-20T11-00-00-000Z_second.jsonl")
-    head, *copied = parent.path.read_text().splitlines()
-    child.path.write_text("\n".join([json.dumps({**json.loads(head), "id": "second"}), *copied]) + "\n")
-    child.ids = [*parent.ids]
+    child = pi_fork(parent, 11, "second")
     child.user("try the gannet list")
     os.utime(parent.path, (1_790_000_000, 1_790_000_000))
     for path in (child.path, parent.path):
@@ -243,11 +246,7 @@ def test_a_fork_of_pi(run: Run, tmp_path: Path) -> None:
 def test_a_purge_also_finds_what_a_hook_has_moved_to_the_parent(run: Run, tmp_path: Path, home: Path) -> None:
     parent = PiSession(tmp_path / "2026-09-20T10-00-00-000Z_s-1.jsonl")
     parent.user("where is the kestrel buffer emptied?")
-    child = PiSession(tmp_path / "2026-09-20T11-00-00-000Z_second.jsonl")
-    head, copied = parent.path.read_text().splitlines()
-    header = {**json.loads(head), "id": "second", "parentSession": str(parent.path)}
-    child.path.write_text(f"{json.dumps(header)}\n{copied}\n")
-    child.ids = [*parent.ids]
+    child = pi_fork(parent, 11, "second", parentSession=str(parent.path))
     child.user("try the gannet list")
     for session, talk in (("second", child), ("s-1", parent)):
         event = {"session_id": session, "cwd": "/w", "transcript_path": str(talk.path)}
@@ -265,15 +264,12 @@ def test_a_purge_also_finds_what_a_hook_has_moved_to_the_parent(run: Run, tmp_pa
 def test_a_second_fork_of_pi(
     run: Run, tmp_path: Path, order: tuple[int, ...], gone: int | None, third_from: int
 ) -> None:
-    files: list[PiSession] = []
+    files = [PiSession(tmp_path / "2026-09-20T10-00-00-000Z_s-1.jsonl")]
     for number, name in enumerate(("s-1", "second", "third")):
-        files.append(PiSession(tmp_path / f"2026-09-20T1{number}-00-00-000Z_{name}.jsonl"))
         if number:
             parent = files[(0, third_from)[number - 1]]
-            head, *copied = parent.path.read_text().splitlines()
-            header = {**json.loads(head), "id": name, "parentSession": str(parent.path)}
-            files[-1].path.write_text("\n".join([json.dumps(header), *copied]) + "\n")
-            files[-1].ids, files[-1].leaf = [*files[-2].ids], parent.leaf
+            files.append(pi_fork(parent, 10 + number, name, parentSession=str(parent.path)))
+            files[-1].ids = [*files[-2].ids]
         files[-1].add("message", message={"role": "user", "content": f"try way {number}", "timestamp": number + 1})
     files[0].ids += ["", ""]  # so that the next id is new in all three
     files[0].add("message", message={"role": "user", "content": "what about the curlew?", "timestamp": 9})
