@@ -1,6 +1,7 @@
 """What was said before the user went back: it is found and marked, and nothing else uses it."""
 
 import copy
+import functools
 import json
 from collections import Counter
 from pathlib import Path
@@ -8,7 +9,10 @@ from typing import Any
 
 import pytest
 from claude_transcript import CWD, SESSION
+from codex_rollout import Rollout
 from conftest import Run
+from pi_session import PiSession
+from pi_session import call as pi_call
 
 
 class Talk:
@@ -57,61 +61,43 @@ class Claude(Talk):
         return self.add("assistant", [{"type": "text", "text": f"Done with {word}."}], parent)
 
 
-class Pi(Talk):
-    name = "2026-09-20T10-00-00-000Z_s-1.jsonl"
+class Pi(PiSession):
     session = "s-1"
 
     def __init__(self, folder: Path) -> None:
-        super().__init__(folder, {"type": "session", "version": 3, "id": "s-1", "cwd": "/w"})
+        super().__init__(folder / "2026-09-20T10-00-00-000Z_s-1.jsonl")
 
-    def add(self, parent: str | None, **fields: Any) -> str:
-        self.write({"id": f"e{self.count + 1}", "parentId": parent, "type": "message", **fields})
-        return f"e{self.count}"
+    def go_back(self, after: str | None) -> None:
+        """Each entry names its parent."""
 
     def turn(self, word: str, after: str | None) -> str:
+        self.leaf = after
         if after:  # an entry without content may be the first after a rewind
-            after = self.add(after, type="thinking_level_change", thinkingLevel="high")
-        call = {"type": "toolCall", "id": f"{word}1", "name": "bash", "arguments": {"command": f"run {word}"}}
-        result = {"role": "toolResult", "toolCallId": f"{word}1", "content": text_part(f"src/{word}.py:3: {word}_port")}
-        for message in (
-            {"role": "user", "content": text_part(f"store the port under {word}_PORT")},
-            {"role": "assistant", "content": [call], "stopReason": "toolUse"},
-            result,
-            {"role": "assistant", "content": text_part(f"Done with {word}."), "stopReason": "stop"},
-        ):
-            after = self.add(after, message=message)
-        return str(after)
+            self.add("thinking_level_change", thinkingLevel="high")
+        self.user(f"store the port under {word}_PORT")
+        self.answer("", pi_call(f"{word}1", "bash", command=f"run {word}"), stop="toolUse")
+        self.result(f"{word}1", f"src/{word}.py:3: {word}_port")
+        return self.answer(f"Done with {word}.")
 
 
-class Codex(Talk):
+class Codex(Rollout):
     """Its lines have no ids; a rewind says how many turns it takes back."""
 
-    name = "rollout-2026-09-20T10-00-00-019a0000-0000-7000-8000-00000000000a.jsonl"
-
-    def __init__(self, folder: Path) -> None:
-        super().__init__(folder, {"type": "session_meta", "payload": {"id": self.name[28:-6], "cwd": "/w"}})
+    def __init__(self, folder: Path, session: str = "019a0000-0000-7000-8000-00000000000a", **meta: Any) -> None:
+        super().__init__(folder, session, **meta)
+        self.turns: list[str] = []
 
     def turn(self, word: str, _: str | None) -> str:
-        arguments = json.dumps({"cmd": f"run {word}"})
+        self.say("user", f"store the port under {word}_PORT")
         output = f"Process exited with code 0\nOutput:\nsrc/{word}.py:3: {word}_port = 1"
-        for item in (
-            {
-                "type": "message",
-                "role": "user",
-                "content": text_part(f"store the port under {word}_PORT", "input_text"),
-            },
-            {"type": "function_call", "name": "exec_command", "call_id": f"{word}1", "arguments": arguments},
-            {"type": "function_call_output", "call_id": f"{word}1", "output": output},
-            {"type": "message", "role": "assistant", "content": text_part(f"Done with {word}.", "output_text")},
-        ):
-            self.write({"type": "response_item", "payload": item})
+        self.call(f"{word}1", output, cmd=f"run {word}")
+        self.say("assistant", f"Done with {word}.")
         self.turns.append(word)
         return word
 
     def go_back(self, after: str | None) -> None:
         kept = self.turns.index(after) + 1 if after else 0
-        rewind = {"type": "thread_rolled_back", "num_turns": len(self.turns) - kept}
-        self.write({"type": "event_msg", "payload": rewind})
+        self.add("event_msg", type="thread_rolled_back", num_turns=len(self.turns) - kept)
         del self.turns[kept:]
 
 
@@ -122,11 +108,10 @@ class CodexFiles(Codex):
         self.begins: dict[str, tuple[Path, int]] = {}
         self.files = 0
         super().__init__(folder)
+        self.first = self.path.stem
 
-    def write(self, *lines: dict[str, Any]) -> None:
-        for line in lines:
-            identifier = {"id": f"m-{self.count}"} if line["type"] == "response_item" else {}
-            super().write({**line, "payload": {**line["payload"], **identifier}})
+    def add(self, kind: str, **payload: Any) -> None:
+        super().add(kind, **payload, **({"id": f"m-{self.at}"} if kind == "response_item" else {}))
 
     def turn(self, word: str, after: str | None) -> str:
         self.begins[word] = (self.path, self.path.stat().st_size)
@@ -137,9 +122,9 @@ class CodexFiles(Codex):
         left, end = self.begins[self.turns[kept]]
         del self.turns[kept:]
         self.files += 1
-        self.path = left.with_name(f"{self.name[:-6]}_019a0000-0000-7000-9000-00000000000{self.files}.jsonl")
+        self.path = left.with_name(f"{self.first}_019a0000-0000-7000-9000-00000000000{self.files}.jsonl")
         base = {"history_base": {"thread_id": left.stem[-36:], "end_byte_offset": end}} if kept else {}
-        self.write({"type": "session_meta", "payload": {"id": self.name[28:-6], "cwd": "/w", **base}})
+        self.add("session_meta", id=self.session, cwd="/w", **base)
 
 
 class Gemini(Talk):
@@ -163,10 +148,6 @@ class Gemini(Talk):
         kept = self.turns.index(after) + 1 if after else 0
         self.write({"$rewindTo": f"p-{self.turns[kept]}"})
         del self.turns[kept:]
-
-
-def text_part(text: str, kind: str = "text") -> list[dict[str, str]]:
-    return [{"type": kind, "text": text}]
 
 
 CLIENTS = [Claude, Pi, Codex, CodexFiles, Gemini]
@@ -280,13 +261,14 @@ def test_lists_and_the_text_of_a_hit_say_what_was_abandoned(run: Run, tmp_path: 
     assert [hit["isAbandoned"] for hit in hits].index(True) > 0
 
 
+def claude_hook(run: Run, talk: Claude, event: str, **fields: Any) -> str:
+    payload = {"session_id": SESSION, "cwd": CWD, "transcript_path": str(talk.path), "hook_event_name": event}
+    return run("hook", "claude", stdin=json.dumps(payload | fields)).out
+
+
 def test_nothing_abandoned_is_in_a_note_or_in_lost(run: Run, tmp_path: Path) -> None:
     talk = Claude(tmp_path)
-
-    def hook(event: str, **fields: Any) -> str:
-        payload = {"session_id": SESSION, "cwd": CWD, "transcript_path": str(talk.path), "hook_event_name": event}
-        return run("hook", "claude", stdin=json.dumps(payload | fields)).out
-
+    hook = functools.partial(claude_hook, run, talk)
     ends: dict[str, Any] = {"": None}
     for word, after in (("wren", ""), ("merlin", "wren"), ("saker", "wren")):
         hook("UserPromptSubmit", prompt=f"store the port under {word}_PORT")
@@ -309,11 +291,7 @@ def test_nothing_abandoned_is_in_a_note_or_in_lost(run: Run, tmp_path: Path) -> 
 
 def test_a_session_whose_calls_are_all_abandoned_gets_the_note_of_a_talk(run: Run, tmp_path: Path) -> None:
     talk = Claude(tmp_path)
-
-    def hook(event: str, **fields: Any) -> str:
-        payload = {"session_id": SESSION, "cwd": CWD, "transcript_path": str(talk.path), "hook_event_name": event}
-        return run("hook", "claude", stdin=json.dumps(payload | fields)).out
-
+    hook = functools.partial(claude_hook, run, talk)
     asked = "which port should the heron server have?"
     hook("UserPromptSubmit", prompt="store the port under wren_PORT")
     talk.turn("wren", None)
@@ -337,16 +315,12 @@ def test_the_task_follows_a_user_who_goes_back_and_asks_something_else(run: Run,
     names = {"prompt": "UserPromptSubmit", "tool": "PostToolUse", "turn": "Stop"}
     if client is Gemini:
         names = {"prompt": "BeforeAgent", "tool": "AfterTool", "turn": "AfterAgent"}
-    session = "s" if client is Gemini else talk.name[28:-6]
+    session = "s" if client is Gemini else talk.session
 
     def hook(kind: str, **fields: Any) -> list[str]:
-        payload = {
-            "session_id": session,
-            "cwd": "/w",
-            "transcript_path": str(talk.path),
-            "hook_event_name": names[kind],
-        }
-        run("hook", "gemini" if client is Gemini else "codex", stdin=json.dumps(payload | fields))
+        payload = {"session_id": session, "cwd": "/w", "transcript_path": str(talk.path)} | fields
+        payload["hook_event_name"] = names[kind]
+        run("hook", "gemini" if client is Gemini else "codex", stdin=json.dumps(payload))
         known = run("checkpoint", "show", session).result["messages"]
         return [entry["text"].split()[-1] for entry in known]
 
@@ -372,15 +346,16 @@ def forked(talk: Any, session: str, leaf: str, *, named: bool = True) -> Any:
         at = rows[at].get("parentUuid") or rows[at].get("parentId")
     child = copy.copy(talk)
     child.path = talk.path.with_name(f"{session}.jsonl")
-    child.count = talk.count + 100
     if isinstance(talk, Pi):
+        child.ids = ["" for _ in range(len(talk.ids) + 100)]
         head = {"type": "session", "version": 3, "id": session, "cwd": "/w"}
         branch.insert(0, head | ({"parentSession": str(talk.path)} if named else {}))
     else:
+        child.count = talk.count + 100
         mark = {"forkedFrom": {"sessionId": talk.session}} if named else {}
         branch = [{**row, "sessionId": session, **mark} for row in branch]
     child.session = session
-    child.write(*branch)
+    child.path.write_text("".join(json.dumps(row) + "\n" for row in branch))
     return child
 
 
@@ -442,16 +417,13 @@ def test_the_order_of_archiving_rollouts_changes_no_mark(
     parent.go_back("wren")
     parent.turn("saker", None)
     whole = parent.path.read_text()
-    child = copy.copy(parent)
-    child.path = folder / "rollout-2026-09-20T11-00-00-019a0000-1111-7000-8000-00000000000b.jsonl"
-    child.count = 1000
-    first = parent.name[28:-6]
-    source = {"subagent": {"thread_spawn": {"parent_thread_id": first}}}
-    about = {"forked_from_id": first} if relation == "fork" else {"source": source}
-    child.write({"type": "session_meta", "payload": {"id": child.path.stem[28:], "cwd": "/w", **about}})
-    for row in map(json.loads, whole.splitlines()):
-        if copied == "all lines" or not ("merlin" in json.dumps(row) or row["type"] == "event_msg"):
-            child.write({"type": row["type"], "payload": row["payload"]})
+    source = {"subagent": {"thread_spawn": {"parent_thread_id": parent.session}}}
+    about = {"forked_from_id": parent.session} if relation == "fork" else {"source": source}
+    child = Codex(folder, "019a0000-1111-7000-8000-00000000000b", minute=20, **about)
+    child.turns = [*parent.turns]
+    for kind, payload in parent.rows:
+        if copied == "all lines" or not ("merlin" in json.dumps(payload) or kind == "event_msg"):
+            child.add(kind, **payload)
     for word in ("heron", "curlew"):
         child.turn(word, None)
     child.go_back("heron")
