@@ -39,44 +39,6 @@ def prompts(db: apsw.Connection, session: str) -> list[tuple[int, int]]:
     return list(db.execute(query, (session,)))
 
 
-def ancestors(db: apsw.Connection, identifier: str, kinds: Sequence[str] = ("fork", *STARTED)) -> list[str]:
-    """A session and its ancestors, up through sessions of these kinds, the nearest first."""
-    found = [identifier]
-    query = f"SELECT parent FROM session WHERE id = ? AND parent <> '' AND kind IN ({marks(kinds)})"
-    while (parent := db.execute(query, (found[-1], *kinds)).get) and parent not in found:  # there may be a circle
-        found.append(str(parent))
-    return found
-
-
-def fork_of(db: apsw.Connection, identifier: str) -> tuple[str, int] | None:
-    """The parent of a fork, and the time (ms) up to which the fork shares its history; None if it is no fork.
-
-    If no line says when that was, it is just before the first episode of the fork's own.
-    """
-    query = "SELECT parent, forked_at, updated_at FROM session WHERE id = ? AND kind = 'fork' AND parent <> ''"
-    row = db.execute(query, (identifier,)).fetchone()
-    if row is None:
-        return None
-    own = None if row[1] else first_episode_at(db, identifier, ())
-    return str(row[0]), int(row[1] or row[2]) if own is None else own - 1
-
-
-def note_fork(db: apsw.Connection, identifier: str, parent: str) -> None:
-    """Note that a session was forked from another, unless a parent is known that is not that of the other, too."""
-    if identifier in ancestors(db, parent):
-        return
-    common = "SELECT parent FROM session WHERE id = ?1 AND parent IN (SELECT id FROM session)"  # else both named it
-    above = f"parent = '' OR (kind = 'fork' AND parent = ({common}))"
-    db.execute(f"UPDATE session SET parent = ?1, kind = 'fork' WHERE id = ?2 AND ({above})", (parent, identifier))
-
-
-def drop_guess(db: apsw.Connection, identifier: str, fork: str) -> None:
-    """If a session was taken for a fork of its own fork, whose transcript now names it, have it read again as none."""
-    if fork != identifier and fork in ancestors(db, identifier, ("fork",)):
-        db.execute("UPDATE session SET parent = '', kind = 'main' WHERE id = ?", (identifier,))
-        read_again(db, identifier)
-
-
 def save(db: apsw.Connection, session: Session) -> None:
     """Insert or replace a session; a purged plan stays purged."""
     plan: list[Any] = list(session["plan"])
@@ -115,12 +77,6 @@ def subagents(db: apsw.Connection, identifier: str, *, forgotten: bool | None = 
     """The sessions that a session began; only those that were forgotten or were not, if that is asked."""
     names = [str(name) for (name,) in db.execute(SUBAGENTS, (identifier,))]
     return [name for name in names if forgotten is None or is_forgotten(db, name) == forgotten]
-
-
-def forks(db: apsw.Connection, identifier: str) -> list[str]:
-    """The sessions that were forked from a session."""
-    query = "SELECT id FROM session WHERE parent = ? AND parent <> '' AND kind = 'fork'"
-    return [str(name) for (name,) in db.execute(query, (identifier,))]
 
 
 def totals(db: apsw.Connection) -> tuple[int, int]:
@@ -302,99 +258,6 @@ def save_compaction(db: apsw.Connection, session: str, call: int, at: int, summa
     )
 
 
-def transcript_position(db: apsw.Connection, source: str) -> tuple[int, str, str] | None:
-    """The bytes read of a transcript, a fingerprint of the first of them, and JSON that the next lines need."""
-    row = db.execute("SELECT offset, head, carry FROM transcript WHERE source = ?", (source,)).fetchone()
-    return (int(row[0]), str(row[1]), str(row[2])) if row else None
-
-
-def save_transcript_position(db: apsw.Connection, source: str, offset: int, head: str, carry: str, at: int) -> None:
-    """Store `transcript_position`."""
-    db.execute("INSERT OR REPLACE INTO transcript VALUES (?, ?, ?, ?, ?)", (source, offset, head, carry, at))
-
-
-def transcripts_of(db: apsw.Connection, *named: str) -> list[str]:
-    """The transcripts of these sessions, the newest first. An older version did not note the session: see the path."""
-    noted = "CASE WHEN json_valid(carry) THEN json_extract(carry, '$.session') END IN (SELECT value FROM json_each(?1))"
-    in_path = "instr(source, value) AND NOT instr(source, value || '/subagents/')"  # those are its subagents'
-    where = f"coalesce({noted}, EXISTS (SELECT 1 FROM json_each(?1) WHERE {in_path})) ORDER BY updated_at DESC"
-    rows = db.execute(f"SELECT source FROM transcript WHERE {where}", (json_text.dumps(named),))
-    return [str(row[0]) for row in rows]
-
-
-def transcripts(db: apsw.Connection) -> set[str]:
-    """The transcripts that were read."""
-    return {source for (source,) in db.execute("SELECT source FROM transcript")}
-
-
-def has_unchecked(db: apsw.Connection) -> bool:
-    """Whether the sessions of an older version may have lost episodes to their forks."""
-    return bool(db.execute("SELECT EXISTS (SELECT 1 FROM unchecked_session)").get)
-
-
-def read_emptied_again(db: apsw.Connection) -> None:
-    """Have the sessions of an older version read again that may have lost prompts to their forks."""
-    query = f"SELECT count(*) < (SELECT prompts FROM session WHERE id = ?) {_ALL_EPISODES} AND text LIKE 'user: %'"
-    for (session,) in db.execute("SELECT id FROM unchecked_session").fetchall():
-        if db.execute(query, (session, session)).get:
-            read_again(db, str(session))
-    db.execute("DELETE FROM unchecked_session")
-
-
-def read_again(db: apsw.Connection, session: str) -> None:
-    """Have the transcripts of a session read again from their beginning, in place of what a fork had of it.
-
-    The fork may have it in another order. Without the fingerprint of its head, a transcript counts as replaced, and
-    without its `seen_file` as changed, so that the next archiving begins it anew. The row of `upkeep` says that the
-    session's rows are then deleted first (`take_due`, `kinds.start_over`); they stay if a transcript is gone.
-    """
-    from core.store import sources  # an archive loads it; a start does not
-
-    read = transcripts_of(db, session)
-    found = [source for source in read if sources.existing(source)]
-    for source in found:
-        db.execute("UPDATE transcript SET head = '' WHERE source = ?", (source,))
-        db.execute("DELETE FROM seen_file WHERE path = ?", (words.fingerprint(source),))
-    if len(found) == len(read):  # else the rest of the session would be lost
-        db.execute("INSERT OR IGNORE INTO upkeep VALUES (?, 0)", (f"read again: {session}",))
-
-
-def due_again(db: apsw.Connection) -> list[str]:
-    """The transcripts that exist of sessions to be read again."""
-    from core.store import sources
-
-    names = [str(row[0]) for row in db.execute("SELECT substr(name, 13) FROM upkeep WHERE name GLOB 'read again: *'")]
-    return [path for path in map(sources.existing, transcripts_of(db, *names)) if path]
-
-
-def take_due(db: apsw.Connection, session: str) -> bool:
-    """Whether a session is to be read again; from now on it is not."""
-    db.execute("DELETE FROM upkeep WHERE name = ?", (f"read again: {session}",))
-    return bool(db.changes())
-
-
-def episode_rows(db: apsw.Connection, session: str) -> list[int]:
-    """The rows of a session's episodes, without titles."""
-    rows = db.execute(f"SELECT rowid {_ALL_EPISODES} AND text NOT LIKE '{TITLE}: %'", (session,))
-    return [int(row) for (row,) in rows]
-
-
-def seen_files(db: apsw.Connection) -> dict[str, dict[str, Any]]:
-    """The files that the archive has seen, by the fingerprint of their path."""
-    seen: list[dict[str, Any]] = fetch_dicts(db, "SELECT * FROM seen_file", ())
-    return {file["path"]: file for file in seen}
-
-
-def note_seen(db: apsw.Connection, seen: Iterable[dict[str, Any]], gone: Iterable[str]) -> None:
-    """Record the state of files, and delete the records of others."""
-    db.executemany(
-        "INSERT OR REPLACE INTO seen_file (path, stamp, asked, client, reason, seen_at)"
-        " VALUES (:path, :stamp, :asked, :client, :reason, :seen_at)",
-        list(seen),
-    )
-    db.executemany("DELETE FROM seen_file WHERE path = ?", [(path,) for path in gone])
-
-
 def observed_position(db: apsw.Connection, session: str) -> int:
     """The row of the last observed episode; 0 if none was observed."""
     reached = int(db.execute("SELECT coalesce(max(reached), 0) FROM observed WHERE session_id = ?", (session,)).get)
@@ -426,6 +289,58 @@ def unobserved(db: apsw.Connection, session: str, after: int) -> tuple[int, int]
     return count, characters
 
 
+def last_row(db: apsw.Connection, session: str, until: int) -> int:
+    """The row of a session's last episode up to a time; 0 if there is none."""
+    return int(db.execute(f"SELECT max(rowid) {_ALL_EPISODES} AND created_at <= ?", (session, until)).get or 0)
+
+
+# Forks, and who said something first
+
+
+def ancestors(db: apsw.Connection, identifier: str, kinds: Sequence[str] = ("fork", *STARTED)) -> list[str]:
+    """A session and its ancestors, up through sessions of these kinds, the nearest first."""
+    found = [identifier]
+    query = f"SELECT parent FROM session WHERE id = ? AND parent <> '' AND kind IN ({marks(kinds)})"
+    while (parent := db.execute(query, (found[-1], *kinds)).get) and parent not in found:  # there may be a circle
+        found.append(str(parent))
+    return found
+
+
+def fork_of(db: apsw.Connection, identifier: str) -> tuple[str, int] | None:
+    """The parent of a fork, and the time (ms) up to which the fork shares its history; None if it is no fork.
+
+    If no line says when that was, it is just before the first episode of the fork's own.
+    """
+    query = "SELECT parent, forked_at, updated_at FROM session WHERE id = ? AND kind = 'fork' AND parent <> ''"
+    row = db.execute(query, (identifier,)).fetchone()
+    if row is None:
+        return None
+    own = None if row[1] else first_episode_at(db, identifier, ())
+    return str(row[0]), int(row[1] or row[2]) if own is None else own - 1
+
+
+def note_fork(db: apsw.Connection, identifier: str, parent: str) -> None:
+    """Note that a session was forked from another, unless a parent is known that is not that of the other, too."""
+    if identifier in ancestors(db, parent):
+        return
+    common = "SELECT parent FROM session WHERE id = ?1 AND parent IN (SELECT id FROM session)"  # else both named it
+    above = f"parent = '' OR (kind = 'fork' AND parent = ({common}))"
+    db.execute(f"UPDATE session SET parent = ?1, kind = 'fork' WHERE id = ?2 AND ({above})", (parent, identifier))
+
+
+def undo_reversed_fork(db: apsw.Connection, identifier: str, fork: str) -> None:
+    """If a session was taken for a fork of its own fork, whose transcript now names it, have it read again as none."""
+    if fork != identifier and fork in ancestors(db, identifier, ("fork",)):
+        db.execute("UPDATE session SET parent = '', kind = 'main' WHERE id = ?", (identifier,))
+        read_again(db, identifier)
+
+
+def forks(db: apsw.Connection, identifier: str) -> list[str]:
+    """The sessions that were forked from a session."""
+    query = "SELECT id FROM session WHERE parent = ? AND parent <> '' AND kind = 'fork'"
+    return [str(name) for (name,) in db.execute(query, (identifier,))]
+
+
 def by_time(db: apsw.Connection, session: str, most: int = ALL) -> list[Episode]:
     """The first `most` episodes of a session by their time, without titles."""
     where = f"{_EPISODES} AND text NOT LIKE '{TITLE}: %' ORDER BY created_at, rowid LIMIT ?"
@@ -439,22 +354,113 @@ def with_episode(db: apsw.Connection, fingerprint: str, other: str) -> list[str]
     return [str(session) for (session,) in db.execute(query, (fingerprint, other, *row_range("episodes")))]
 
 
-def leave_prompts(db: apsw.Connection, session: str, count: int) -> None:
-    """Note that some prompts of a session are another's."""
-    db.execute("UPDATE session SET prompts = max(0, prompts - ?) WHERE id = ?", (count, session))
-
-
-def last_row(db: apsw.Connection, session: str, until: int) -> int:
-    """The row of a session's last episode up to a time; 0 if there is none."""
-    return int(db.execute(f"SELECT max(rowid) {_ALL_EPISODES} AND created_at <= ?", (session, until)).get or 0)
-
-
 def first_episode_at(db: apsw.Connection, session: str, without: Iterable[str]) -> int | None:
     """The time of a session's first episode other than titles and those with these ids; None if it has no other."""
     query = f"SELECT min(created_at) {_ALL_EPISODES} AND id NOT IN (SELECT value FROM json_each(?))"
     query += f" AND text NOT LIKE '{TITLE}: %'"
     at = db.execute(query, (session, json_text.dumps(list(without)))).get
     return None if at is None else int(at)
+
+
+def leave_prompts(db: apsw.Connection, session: str, count: int) -> None:
+    """Note that some prompts of a session are another's."""
+    db.execute("UPDATE session SET prompts = max(0, prompts - ?) WHERE id = ?", (count, session))
+
+
+# Transcripts: how far they were read, and reading them again
+
+
+def transcript_position(db: apsw.Connection, source: str) -> tuple[int, str, str] | None:
+    """The bytes read of a transcript, a fingerprint of the first of them, and JSON that the next lines need."""
+    row = db.execute("SELECT offset, head, carry FROM transcript WHERE source = ?", (source,)).fetchone()
+    return (int(row[0]), str(row[1]), str(row[2])) if row else None
+
+
+def save_transcript_position(db: apsw.Connection, source: str, offset: int, head: str, carry: str, at: int) -> None:
+    """Store `transcript_position`."""
+    db.execute("INSERT OR REPLACE INTO transcript VALUES (?, ?, ?, ?, ?)", (source, offset, head, carry, at))
+
+
+def transcripts_of(db: apsw.Connection, *named: str) -> list[str]:
+    """The transcripts of these sessions, the newest first. An older version did not note the session: see the path."""
+    noted = "CASE WHEN json_valid(carry) THEN json_extract(carry, '$.session') END IN (SELECT value FROM json_each(?1))"
+    in_path = "instr(source, value) AND NOT instr(source, value || '/subagents/')"  # those are its subagents'
+    where = f"coalesce({noted}, EXISTS (SELECT 1 FROM json_each(?1) WHERE {in_path})) ORDER BY updated_at DESC"
+    rows = db.execute(f"SELECT source FROM transcript WHERE {where}", (json_text.dumps(named),))
+    return [str(row[0]) for row in rows]
+
+
+def transcripts(db: apsw.Connection) -> set[str]:
+    """The transcripts that were read."""
+    return {source for (source,) in db.execute("SELECT source FROM transcript")}
+
+
+def read_again(db: apsw.Connection, session: str) -> None:
+    """Have the transcripts of a session read again from their beginning, in place of what a fork had of it.
+
+    The fork may have it in another order. Without the fingerprint of its head, a transcript counts as replaced, and
+    without its `seen_file` as changed, so that the next archiving begins it anew. The row of `upkeep` says that the
+    session's rows are then deleted first (`take_read_again`, `kinds.start_over`); they stay if a transcript is gone.
+    """
+    from core.store import sources  # an archive loads it; a start does not
+
+    read = transcripts_of(db, session)
+    found = [source for source in read if sources.existing(source)]
+    for source in found:
+        db.execute("UPDATE transcript SET head = '' WHERE source = ?", (source,))
+        db.execute("DELETE FROM seen_file WHERE path = ?", (words.fingerprint(source),))
+    if len(found) == len(read):  # else the rest of the session would be lost
+        db.execute("INSERT OR IGNORE INTO upkeep VALUES (?, 0)", (f"read again: {session}",))
+
+
+def to_read_again(db: apsw.Connection) -> list[str]:
+    """The transcripts that exist of sessions to be read again."""
+    from core.store import sources
+
+    names = [str(row[0]) for row in db.execute("SELECT substr(name, 13) FROM upkeep WHERE name GLOB 'read again: *'")]
+    return [path for path in map(sources.existing, transcripts_of(db, *names)) if path]
+
+
+def take_read_again(db: apsw.Connection, session: str) -> bool:
+    """Whether a session is to be read again; from now on it is not."""
+    db.execute("DELETE FROM upkeep WHERE name = ?", (f"read again: {session}",))
+    return bool(db.changes())
+
+
+def episode_rows(db: apsw.Connection, session: str) -> list[int]:
+    """The rows of a session's episodes, without titles."""
+    rows = db.execute(f"SELECT rowid {_ALL_EPISODES} AND text NOT LIKE '{TITLE}: %'", (session,))
+    return [int(row) for (row,) in rows]
+
+
+def has_unchecked(db: apsw.Connection) -> bool:
+    """Whether the sessions of an older version may have lost episodes to their forks."""
+    return bool(db.execute("SELECT EXISTS (SELECT 1 FROM unchecked_session)").get)
+
+
+def read_emptied_again(db: apsw.Connection) -> None:
+    """Have the sessions of an older version read again that may have lost prompts to their forks."""
+    query = f"SELECT count(*) < (SELECT prompts FROM session WHERE id = ?) {_ALL_EPISODES} AND text LIKE 'user: %'"
+    for (session,) in db.execute("SELECT id FROM unchecked_session").fetchall():
+        if db.execute(query, (session, session)).get:
+            read_again(db, str(session))
+    db.execute("DELETE FROM unchecked_session")
+
+
+def seen_files(db: apsw.Connection) -> dict[str, dict[str, Any]]:
+    """The files that the archive has seen, by the fingerprint of their path."""
+    seen: list[dict[str, Any]] = fetch_dicts(db, "SELECT * FROM seen_file", ())
+    return {file["path"]: file for file in seen}
+
+
+def note_seen(db: apsw.Connection, seen: Iterable[dict[str, Any]], gone: Iterable[str]) -> None:
+    """Record the state of files, and delete the records of others."""
+    db.executemany(
+        "INSERT OR REPLACE INTO seen_file (path, stamp, asked, client, reason, seen_at)"
+        " VALUES (:path, :stamp, :asked, :client, :reason, :seen_at)",
+        list(seen),
+    )
+    db.executemany("DELETE FROM seen_file WHERE path = ?", [(path,) for path in gone])
 
 
 _KNOWN = f"SELECT * FROM session WHERE updated_at <> {FORGOTTEN}"

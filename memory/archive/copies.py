@@ -34,9 +34,6 @@ if TYPE_CHECKING:
     from core.store.sources import Source
 
 
-# The first line names the parent, and entries have no ids
-
-
 def end_of_copies(source: Source, client: Client, original: str, began: int) -> tuple[int, int]:
     """The offset after the lines that this file copied from another, and the time of the last; (0, 0) without any.
 
@@ -63,9 +60,6 @@ def _history(read: Source, client: Client) -> Iterator[tuple[int, object, int]]:
         value = content.parsed(line) or {}
         if value.get("type") in client.copied_types:
             yield content.parse_timestamp(value.get("timestamp")) or 0, value.get("payload"), end
-
-
-# Copies keep their ids, or their times and texts
 
 
 def settle_claims(db: apsw.Connection, claims: Sequence[Claim], *, is_live: bool = False) -> list[str]:

@@ -241,9 +241,8 @@ class Transcript:
         return end
 
     def _go_back(self, piece: Piece, ingested: Ingested, session: str, left: str, left_at: int) -> None:
-        """Begin a file in which a session goes on since the user went back (Codex 0.171): with the earlier files, and a
-        rewind to before the first prompt that it leaves out.
-        """
+        """Begin a file in which a session goes on since the user went back (Codex 0.171): ingest the earlier files, and
+        note a rewind to the first prompt that this file leaves out."""
         from memory.archive.session_archive import Carry
 
         files = {_end_of_name(file): file for file in self.client.files_of(session, self.path, "*")}
@@ -287,9 +286,7 @@ def source_of(path: str) -> str:
 
 
 class Ingested:
-    """The result of ingesting a session. As the result of a file, it has no client if nothing was ingested: for the
-    `reason`, or, if there is none, because its folder is excluded.
-    """
+    """What was ingested. Without a client nothing was: for the `reason`, else because the folder is excluded."""
 
     def __init__(self, client: str = "", reason: str = "") -> None:
         self.client = client

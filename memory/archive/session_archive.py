@@ -188,9 +188,9 @@ class SessionArchive:
         self._renames_copies = client.renames_copies
 
     def store(self, piece: Piece) -> bool:
-        """Store a piece and the position after it; returns whether that was done.
+        """Store a piece and the position after it, unless another process was faster or the session was forgotten.
 
-        It is not if the stored position has moved, because another process was faster, or if the session was forgotten.
+        Returns whether it was stored.
         """
         copied = [*piece.pieces_of_others.values()]
         for part in (*copied, piece):  # redacted and embedded before anything is locked
@@ -199,11 +199,11 @@ class SessionArchive:
             is_moved = sessions.transcript_position(self.db, piece.source) != piece.before
             if is_moved or sessions.is_forgotten(self.db, self.session):
                 return False
-            if piece.is_first and sessions.take_due(self.db, self.session):
+            if piece.is_first and sessions.take_read_again(self.db, self.session):
                 from core.store import kinds  # few sessions are read again
 
                 kinds.start_over(self.db, self.session)
-            sessions.drop_guess(self.db, piece.carry.parent, self.session)
+            sessions.undo_reversed_fork(self.db, piece.carry.parent, self.session)
             for part in copied:
                 part.archive.store_copied(part)
             self._store_piece(piece)
