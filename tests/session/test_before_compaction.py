@@ -62,8 +62,7 @@ def pi(host: Host, home: Path) -> PiSession:
 
 
 def settings(home: Path, text: str) -> None:
-    home.mkdir(exist_ok=True)
-    (home / "config.toml").write_text("[hook]\ndeadline_ms = 60000\n" + text)
+    put(home / "config.toml", "[hook]\ndeadline_ms = 60000\n" + text)
 
 
 def model(folder: Path) -> str:
@@ -264,10 +263,9 @@ class Told:
         self.home, self.file, self.folder = home, folder / "told", folder
 
     def settings(self, command: str | None = None, **compaction: object) -> None:
-        self.home.mkdir(mode=0o700, exist_ok=True)
         lines = [f"compaction.{key} = {json.dumps(value)}" for key, value in compaction.items()]
         lines.append(f"notify.command = {json.dumps(command or f'tee -a {self.file}')}")
-        (self.home / "config.toml").write_text("\n".join(lines) + "\n")
+        put(self.home / "config.toml", "\n".join(lines) + "\n")
 
     def text(self) -> str:
         return self.file.read_text() if self.file.exists() else ""

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import JOELCLAW, PATIENCE_S, Run, at_ms, clean_environment
+from conftest import JOELCLAW, PATIENCE_S, Run, at_ms, clean_environment, put
 from faults import DEADLINES_MS, SLOWEST_S, paused
 
 AGENTS = ("pi", "claude", "codex", "gemini", "opencode")
@@ -122,8 +122,7 @@ def test_past_its_deadline_a_hook_answers_nothing_and_says_so(run: Run, home: Pa
 
 
 def test_settings_that_cannot_be_read_do_not_stop_it(run: Run, home: Path) -> None:
-    home.mkdir(mode=0o700)
-    (home / "config.toml").write_text("[recall]\nlimit = 'many'\n")
+    put(home / "config.toml", "[recall]\nlimit = 'many'\n")
     run("hook", "claude", stdin='{"hook_event_name": "UserPromptSubmit", "session_id": "x", "prompt": "sort tides"}')
     assert (home / "sessions" / "x.json").exists()
     (home / "config.toml").unlink()

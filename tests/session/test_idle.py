@@ -152,10 +152,9 @@ class Idle:
 
     def command(self, body: str, template: str = "{session} {cwd} {agent}", **settings: object) -> None:
         script = put(self.folder / "compact.sh", f"#!/bin/sh\n{body}\n", 0o700)
-        self.home.mkdir(mode=0o700, exist_ok=True)
         lines = [f"idle.command = {json.dumps(f'{script} {template}')}"]
         lines += [f"{key.replace('__', '.')} = {json.dumps(value)}" for key, value in settings.items()]
-        (self.home / "config.toml").write_text("\n".join(lines) + "\n")
+        put(self.home / "config.toml", "\n".join(lines) + "\n")
 
     def logging(self) -> str:
         return f'echo "$*" >> {self.log}'

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import faults
 import pytest
-from conftest import NOW, NOW_MS, PATIENCE_S, Run, begin
+from conftest import NOW, NOW_MS, PATIENCE_S, Run, begin, put
 from conftest import at_ms as at
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -36,11 +36,6 @@ def save(run: Run, *words: str, session: str = "s1", **more: Any) -> dict[str, A
     return run("checkpoint", "save", "--session", session, *words, env=NOW, **more).result
 
 
-def plant(home: Path, content: bytes) -> None:
-    state_file(home).parent.mkdir(parents=True, exist_ok=True)
-    state_file(home).write_bytes(content)
-
-
 DAMAGE = {
     "empty": b"",
     "truncated": b'{"version": 1, "sessionId": "s1", "mess',
@@ -60,7 +55,7 @@ DAMAGE = {
 
 @pytest.mark.parametrize("content", DAMAGE.values(), ids=DAMAGE.keys())
 def test_a_damaged_state_file_is_set_aside_with_its_bytes(run: Run, home: Path, content: bytes) -> None:
-    plant(home, content)
+    put(state_file(home), content)
     listed = run("checkpoint", "show").result["sessions"]
     assert [(entry["problem"], entry["bytes"]) for entry in listed] == [("damaged", len(content))]
     result = save(run, "--percent", "10", "-m", "going on after the damage")

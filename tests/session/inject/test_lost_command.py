@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from claude_transcript import CWD, SESSION, Transcript
 from codex_rollout import Rollout
-from conftest import Run
+from conftest import Run, put
 from hypothesis import given
 from hypothesis import strategies as st
 from terminal import on_terminal, without_style
@@ -96,8 +96,7 @@ def test_each_entrys_command_retrieves_it(run: Run, archived: Path) -> None:
 
 def test_names_have_their_current_place(run: Run, tmp_path: Path) -> None:
     folder = tmp_path / "gateway"
-    (folder / "src").mkdir(parents=True)
-    (folder / "src" / "lease.py").write_text("# the lease\nLEASE_SECONDS = 45\n")
+    put(folder / "src" / "lease.py", "# the lease\nLEASE_SECONDS = 45\n")
     path = tmp_path / f"{SESSION}.jsonl"
     gateway(path).compact(SUMMARY)
     path.write_text(path.read_text().replace(CWD, str(folder)))

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from claude_transcript import CWD, SESSION, Transcript
 from codex_rollout import Rollout
-from conftest import NOW, NOW_MS, Run, at_ms
+from conftest import NOW, NOW_MS, Run, at_ms, put
 from faults import write_lock
 from test_git_state import git
 
@@ -112,9 +112,8 @@ def test_the_current_step_of_a_recent_plan_is_shown(run: Run, path: Path, calls_
 
 def test_places_are_those_of_the_current_files(run: Run, tmp_path: Path) -> None:
     folder = tmp_path / "work"
-    (folder / "src").mkdir(parents=True)
+    put(folder / "src/tide_import.py", "\n" * 49 + "class RetryPolicy:\n    first_delay = 2\n")
     git(folder, "init", "-q", "-b", "double-delay")
-    (folder / "src/tide_import.py").write_text("\n" * 49 + "class RetryPolicy:\n    first_delay = 2\n")
     transcript = session(tmp_path / f"{SESSION}.jsonl")
     transcript.path.write_text(transcript.path.read_text().replace(CWD, str(folder)))
     text = compacted(run, transcript.path, cwd=str(folder))
@@ -128,8 +127,7 @@ def test_the_note_of_a_session_in_a_worktree_is_about_that_worktree(run: Run, tm
     git(folder, "init", "-q")
     git(folder, "commit", "-q", "--allow-empty", "-m", "begin")
     git(folder, "worktree", "add", "-q", "-b", "delay", str(worktree))
-    (worktree / "src").mkdir()
-    (worktree / "src/tide_import.py").write_text("\n" * 49 + "class RetryPolicy:\n    first_delay = 2\n")
+    put(worktree / "src/tide_import.py", "\n" * 49 + "class RetryPolicy:\n    first_delay = 2\n")
     transcript = session(tmp_path / f"{SESSION}.jsonl")
     content = transcript.path.read_text().replace(f"{CWD}/", f"{worktree}/")
     transcript.path.write_text(content.replace(CWD, str(folder)))

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import put
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -25,9 +26,7 @@ def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def written(path: str | Path, value: Any) -> str:
-    Path(path).parent.mkdir(parents=True, exist_ok=True)
-    Path(path).write_text(value if isinstance(value, str) else json.dumps(value))
-    return str(path)
+    return str(put(Path(path), value if isinstance(value, str) else json.dumps(value)))
 
 
 def messages_of(findings: list[Any]) -> list[str]:

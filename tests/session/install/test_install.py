@@ -111,7 +111,6 @@ def test_a_hook_succeeds_with_our_answer_or_nothing(install: Install, user: Path
     install("claude")
     script = FAKES[fake]
     command = tmp_path / "it's a folder" / "joelclaw"
-    command.parent.mkdir()
     if script is not None:
         put(command, f"#!/bin/sh\ncat >/dev/null\n{script}\n", 0o755)
     (entry,) = ours(hooks_in(user / FILES["claude"]), "Stop")
@@ -174,8 +173,6 @@ def test_every_other_byte_stays(install: Install, user: Path) -> None:
 
 
 def test_an_older_entry_is_updated(install: Install, user: Path) -> None:
-    path = user / FILES["claude"]
-    path.parent.mkdir()
     old = {"type": "command", "command": "/old/bin/joelclaw hook claude 2>/dev/null || :", "timeout": 60}
     silent = {"type": "command", "command": "/old/joelclaw hook claude >/dev/null 2>&1 || :"}
     theirs = {"type": "command", "command": "theirs"}
@@ -187,7 +184,7 @@ def test_an_older_entry_is_updated(install: Install, user: Path) -> None:
         "Notification": [{"hooks": [old]}],
         "PostToolUse": [{"hooks": [wrapper]}],
     }
-    path.write_text(json.dumps({"hooks": hooks}))
+    path = put(user / FILES["claude"], json.dumps({"hooks": hooks}))
     install("claude")
     entries = hooks_in(path)
     assert "/old/" not in path.read_text()
@@ -280,8 +277,7 @@ def test_unknown_formats_are_left_alone(install: Install, user: Path, what: str)
 
 
 def test_a_refusal_stops_all_before_anything_is_written(install: Install, user: Path) -> None:
-    (user / ".gemini").mkdir()
-    (user / FILES["gemini"]).write_text("{")
+    put(user / FILES["gemini"], "{")
     install("claude", "gemini", ok=False)
     assert not (user / ".claude").exists()
 
@@ -342,8 +338,7 @@ def test_all_installs_for_present_clients(install: Install, user: Path, tmp_path
 
 def test_damaged_settings_do_not_keep_the_other_clients_installed(run: Run, install: Install, user: Path) -> None:
     install("claude", "gemini", "qwen")
-    (user / ".copilot").mkdir()
-    (user / FILES["copilot"]).write_text('{"never installed"')
+    put(user / FILES["copilot"], '{"never installed"')
     (user / ".qwen" / "settings.json").write_text('{"hooks": joelclaw')
     done = run("uninstall", "--all", env=environment(user), ok=False)
     assert (done.code, done.json["ok"]) == (1, False)
@@ -371,8 +366,7 @@ def test_list(install: Install, user: Path) -> None:
     assert installs["claude", "user"]["version"]
     path = user / FILES["claude"]
     path.write_text(path.read_text().replace(JOELCLAW, "/old/bin/joelclaw", 1))
-    (user / ".gemini").mkdir()
-    (user / FILES["gemini"]).write_text("{")
+    put(user / FILES["gemini"], "{")
     installs = listed()
     assert (installs["claude", "user"]["installed"], installs["claude", "user"]["current"]) == (True, False)
     assert installs["gemini", "user"]["installed"] is None
