@@ -39,23 +39,6 @@ def test_cut_at_a_turn(run: Run, tmp_path: Path) -> None:
     assert result["settings"] == {"reserveTokens": 9, "keepRecentTokens": 306, "window": 200_000}
 
 
-def test_a_recorded_session_before_its_compaction(run: Run, tmp_path: Path) -> None:
-    """Cut late, and everything but the end is taken."""
-    lines = (PAYLOADS / "pi" / "session.jsonl").read_bytes().splitlines(keepends=True)
-    end = next(number for number, line in enumerate(lines) if b'"type": "compaction"' in line)
-    path = tmp_path / "session.jsonl"
-    path.write_bytes(b"".join(lines[:end]))
-    result = run("compaction", "prepare", str(path), "--keep-recent", "1").result
-    assert (result["client"], result["reason"], result["problems"]) == ("pi", "ready", [])
-    nodes = session_tree.read(str(path)).tree
-    summarized = [nodes[identifier] for identifier in (*result["messagesToSummarize"], *result["turnPrefixMessages"])]
-    assert result["firstKeptEntryId"] not in {node.id for node in summarized}
-    assert sum(node.role == "user" for node in summarized) == 3
-    name = "src/delivery/worker.py"
-    assert [path.endswith(name) for path in result["fileOps"]["written"]] == [True]
-    assert [path.endswith(name) for path in result["fileOps"]["edited"]] == [True]
-
-
 def conversation(path: Path) -> PiSession:
     session = PiSession(path)
     session.user("What they said")
@@ -222,10 +205,11 @@ def test_a_compaction_that_keeps_nothing_names_itself(run: Run, session: PiSessi
 
 def test_the_calls_of_a_script_name_files(run: Run, session: PiSession) -> None:
     session.answer("", call("c1", "code", script="…"))
-    calls = [{"id": "c1/1", "name": "edit", "arguments": {"path": "n.py"}, "status": "ok"}]
+    paths = {"edit": "n.py", "write": "m.py"}
+    calls = [{"id": f"c1/{name}", "name": name, "arguments": {"path": paths[name]}, "status": "ok"} for name in paths]
     session.result("c1", "done", nestedCalls={"calls": calls, "complete": True})
     session.user("next")
-    assert prepared(run, session, 1)["fileOps"]["edited"] == ["n.py"]
+    assert prepared(run, session, 1)["fileOps"] == {"read": [], "written": ["m.py"], "edited": ["n.py"]}
 
 
 def test_thinking_is_not_serialised(run: Run, session: PiSession) -> None:
