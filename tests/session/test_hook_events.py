@@ -124,18 +124,6 @@ def test_a_text_is_printed_if_a_write_ends_the_process(run: Run, home: Path, mon
     assert failed["error"].startswith("SystemExit")
 
 
-def test_a_prompt_is_recorded_before_memory_is_recalled(run: Run, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    tasks: list[str] = []
-
-    def check(*_: object) -> str:
-        tasks.append(state(home)["checkpoint"]["currentTask"])
-        return ""
-
-    monkeypatch.setattr(refresh, "trigger_of", check)
-    hook(run, "prompt", prompt=TASK)
-    assert tasks == [TASK]
-
-
 def test_an_event_without_information_creates_no_file(run: Run, home: Path) -> None:
     assert hook(run, "session_end") == hook(run, "after_compaction") == []
     assert not (home / "sessions").exists()
