@@ -102,17 +102,10 @@ def test_a_job_holds_no_descriptor_that_its_command_has_inherited(home: Path, tm
         transcript.user(f"prompt {number} about the wait of the importer " + "word " * 30)
         transcript.assistant(f"answer {number} " + "text " * 30)
     reading, writing = os.pipe()
-    ends = {
-        "hook_event_name": "SessionEnd",
-        "session_id": "s",
-        "transcript_path": str(transcript.path),
-        "reason": "other",
-    }
-    environment = clean_environment(home)
+    ends = {"hook_event_name": "SessionEnd", "session_id": "s", "reason": "other"}
+    event, env = json.dumps({**ends, "transcript_path": str(transcript.path)}).encode(), clean_environment(home)
     hook = [JOELCLAW, "hook", "claude"]
-    subprocess.run(
-        hook, input=json.dumps(ends).encode(), env=environment, pass_fds=[writing], check=True, timeout=PATIENCE_S
-    )
+    subprocess.run(hook, input=event, env=env, pass_fds=[writing], check=True, timeout=PATIENCE_S)
     os.close(writing)
     lock = str(home / "cache" / "observe.lock")
     try:

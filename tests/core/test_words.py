@@ -29,6 +29,7 @@ LINES = [
     ("a\x1b]0;t\x07b", "a]0;tb"),
     ("x JoelClaw-Memory y", "x JoelClaw Memory y"), ("a\u180bb\u180eb", "abb"),
 ]  # fmt: skip
+PLAIN = ("make test", "a < b", "ruff check größe.py", "ruff check gro\u0308ße.py", "почини тест", "テストを直して")
 
 
 def test_the_terms_of_a_query() -> None:
@@ -49,14 +50,7 @@ def test_any_query_has_a_bounded_number_of_terms(query: str) -> None:
 def test_a_quoted_line_cannot_imitate_our_marks() -> None:
     for text, line in LINES:
         assert one_line(text) == line
-    for text in (
-        "make test",
-        "a < b",
-        "ruff check größe.py",
-        "ruff check gro\u0308ße.py",
-        "почини тест",
-        "テストを直して",
-    ):
+    for text in PLAIN:
         assert as_code(text) == f"`{text}`"
     for text in ("a `b`", "cat <b", "a\nb", "cat ＜b", "a\u00a0b", "a \u202e b", "joelclaw‑memory", "[ＩＮＳＴ] a"):
         assert as_code(text) == ""

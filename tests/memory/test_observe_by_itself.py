@@ -2,7 +2,6 @@
 
 import json
 import os
-import shlex
 import signal
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
@@ -230,15 +229,3 @@ def test_a_session_that_ends_during_a_command_is_observed_after_it(
     assert waiting(home) == [SESSION]
     run("memory", "observe", str(transcript.path))
     over(home)
-
-
-def test_a_hook_inside_the_model_starts_no_model(run: Run, home: Path, transcript: Transcript, tmp_path: Path) -> None:
-    """A model's command that is an agent fires the agent's hooks, and may even call us."""
-    out = tmp_path / "inner.json"
-    inner = f"{JOELCLAW} memory observe {transcript.path} --command cat > {out} 2>&1"
-    event = json.dumps({"hook_event_name": "Stop", "session_id": "inner"})
-    shell = f"{inner}; echo {shlex.quote(event)} | {JOELCLAW} hook claude; echo '<observations></observations>'"
-    command = f"sh -c {shlex.quote(shell)}"
-    run("memory", "observe", str(transcript.path), "--command", command)
-    assert json.loads(out.read_text())["error"]["code"] == "MODEL_FAILED"
-    assert not list((home / "sessions").glob("inner*"))

@@ -112,12 +112,7 @@ def test_a_terminal_names_the_project_and_raw_prints_only_texts(run: Run, alpha:
     assert raw[0] == LINES[0]["text"] and beta in raw and set(raw) <= {beta, *(line["text"] for line in LINES)}
     everywhere = run("recall", QUERY, "--raw", "--everywhere", env=NOW, cwd=alpha).out.splitlines()
     assert set(everywhere) <= {line["text"] for line in LINES}
-    theirs = {
-        "id": "pump",
-        "text": "The pump of the lock is oiled on Mondays",
-        "project": "acme/beta",
-        "verdict": "allow",
-    }
+    theirs = {**LINES[1], "id": "pump", "text": "The pump of the lock is oiled on Mondays"}
     run("memory", "import", "-", stdin=json.dumps(theirs) + "\n", env=NOW)
     out = on_terminal(home, "recall", "oiled pump of the lock", env={"NO_COLOR": ""}, cwd=alpha).out
     assert "\x1b[31macme/beta" in out

@@ -100,14 +100,14 @@ def test_without_words_and_without_a_time_there_is_no_query(run: Run) -> None:
 # Days of the user's time zone
 
 
+def ledgers(run: Run, merlin: int, osprey: int) -> None:
+    said(run, ("empty the merlin ledger", merlin), ("empty the osprey ledger", osprey))
+
+
 @pytest.mark.parametrize("typed", ["today", "2026-09-22", "2026-09-22T00:00", "22 September 2026", "2026-09-21T15:00Z"])
 def test_a_day_is_local(run: Run, typed: str) -> None:
     """At 00:30 in Tokyo it is still the day before in UTC."""
-    said(
-        run,
-        ("empty the merlin ledger", at(TOKYO, 2026, 9, 22, 0, 5)),
-        ("empty the osprey ledger", at(TOKYO, 2026, 9, 21, 23)),
-    )
+    ledgers(run, at(TOKYO, 2026, 9, 22, 0, 5), at(TOKYO, 2026, 9, 21, 23))
     here = {"JOELCLAW_NOW_MS": str(at(TOKYO, 2026, 9, 22, 0, 30)), "TZ": TOKYO}
     for words in (["ledger", "--since", typed], ["--since", typed]):
         assert [hit["id"] for hit in run("recall", *words, env=here).result["hits"]] == ["empty-the-merlin-ledger"]
@@ -117,11 +117,7 @@ def test_a_day_is_local(run: Run, typed: str) -> None:
 
 
 def test_a_day_of_summer_time_is_local_in_winter(run: Run) -> None:
-    said(
-        run,
-        ("empty the merlin ledger", at(BERLIN, 2026, 7, 8, 0, 10)),
-        ("empty the osprey ledger", at(BERLIN, 2026, 7, 7, 23, 50)),
-    )
+    ledgers(run, at(BERLIN, 2026, 7, 8, 0, 10), at(BERLIN, 2026, 7, 7, 23, 50))
     here = {"JOELCLAW_NOW_MS": str(at(BERLIN, 2026, 12, 1, 12)), "TZ": BERLIN}
     for words in (["--since", "2026-07-08"], ["--since", "8 July"], ["what did I ask on 8 July"]):
         assert [hit["id"] for hit in run("recall", *words, env=here).result["hits"]] == ["empty-the-merlin-ledger"]
@@ -130,21 +126,11 @@ def test_a_day_of_summer_time_is_local_in_winter(run: Run) -> None:
 def test_events_and_purge_take_local_days(run: Run) -> None:
     here = {"JOELCLAW_NOW_MS": str(at(TOKYO, 2026, 9, 22, 0, 30)), "TZ": TOKYO}
     for minutes in (5, -30):
-        run(
-            "otel",
-            "emit",
-            f"event.at{minutes}",
-            "--timestamp",
-            str(at(TOKYO, 2026, 9, 22) + minutes * 60_000),
-            env=here,
-        )
+        when = at(TOKYO, 2026, 9, 22) + minutes * 60_000
+        run("otel", "emit", f"event.at{minutes}", "--timestamp", str(when), env=here)
     shown = run("otel", "list", "--since", "2026-09-22", "--source", "cli", "--component", "otel-cli", env=here).result
     assert [event["action"] for event in shown["events"]] == ["event.at5"]
-    said(
-        run,
-        ("empty the merlin ledger", at(TOKYO, 2026, 9, 22, 0, 5)),
-        ("empty the osprey ledger", at(TOKYO, 2026, 9, 21, 23)),
-    )
+    ledgers(run, at(TOKYO, 2026, 9, 22, 0, 5), at(TOKYO, 2026, 9, 21, 23))
     purged = run("memory", "purge", "--before", "2026-09-22", "--dry-run", env=here).result
     assert purged["ids"] == ["empty-the-osprey-ledger"]
 

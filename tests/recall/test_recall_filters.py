@@ -8,7 +8,7 @@ from unittest.mock import patch
 
 import apsw
 import pytest
-from conftest import NOW_MS, Run
+from conftest import NOW_MS
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -153,27 +153,3 @@ def test_a_project_with_nearly_all_documents_is_not_prefiltered() -> None:
         of_q: Any = {**ALL, "projects": ("q", ""), "others": ("p",)}
         assert len(source.candidates(["queue"], vector(1), of_q, 5, 5)) == 1
         assert db.execute("SELECT count(*) FROM temp.admitted").get == 1
-
-
-def test_recall_of_a_project_is_recall_of_all_less_the_others(run: Run) -> None:
-    projects = ["rare", "big", "big", "big", ""]
-    lines = []
-    for number in range(120):
-        project = "rare" if number in (7, 50, 93) else projects[1 + number % 4]
-        text = f"{WORDS[number % 6]} number {number} waits for the {WORDS[number % 5]} and {WORDS[number % 4]}"
-        lines.append(f'{{"text": "{text}", "verdict": "allow", "project": "{project}", "session": "s{number % 9}"}}')
-    run("memory", "import", "-", stdin="\n".join(lines))
-
-    def recalled(*words: str) -> set[tuple[str, float, str, str]]:
-        # a batch does not count as use, which would move the scores
-        outcome = run("recall", "--batch", "-", "--limit", "100", *words, stdin="which queue waits for the tide")
-        return {(hit["id"], hit["score"], hit["project"], hit["session"]) for hit in outcome.result["hits"]}
-
-    everything = recalled()
-    for project in ("rare", "big"):
-        narrow = recalled("--project", project)
-        assert {hit[2] for hit in narrow} == {project, ""}
-        assert narrow >= {hit for hit in everything if hit[2] in (project, "")}
-    assert len([hit for hit in recalled("--project", "rare") if hit[2] == "rare"]) == 3
-    of_session = recalled("--session", "s3")
-    assert {hit[3] for hit in of_session} == {"s3"} and of_session >= {hit for hit in everything if hit[3] == "s3"}

@@ -190,15 +190,6 @@ def test_each_name_comes_from_the_last_session_that_saw_it(run: Run, tmp_path: P
         assert "newTide:" not in run("recall", "newTide oldTide", "--raw", *words).out
 
 
-def test_a_session_filter_returns_only_places_of_that_session(run: Run, tmp_path: Path) -> None:
-    transcript = Work(tmp_path / "a", OLD, 12, "harbour")
-    transcript.edit("charts/depth.py", "shoalDepth = 3")
-    run("memory", "archive", str(tmp_path / "a"), env=NOW)
-    assert first(run, "shoalDepth", "--session", OLD[:8])["session"] == OLD
-    for session in ("nobody", "0b5e7c12"):
-        assert run("recall", "shoalDepth", "--session", session).result["hits"] == []
-
-
 @pytest.mark.usefixtures("two")
 def test_a_session_is_named_by_the_beginning_that_is_shown(run: Run, tmp_path: Path) -> None:
     assert {hit["session"] for hit in run("recall", "tide.py", "--session", OLD[:8]).result["hits"]} == {OLD}

@@ -4,9 +4,11 @@ import os
 import struct
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from conftest import put
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -57,22 +59,19 @@ def test_any_string_gives_a_vector_or_nothing(text: str) -> None:
     assert len(embed(text, text[::-1])) in (0, DIMENSIONS)
 
 
-def damage(data: bytearray, how: str) -> bytes:
-    if how == "empty":
-        return b""
-    if how == "magic":
-        data[0] ^= 1
-    elif how == "count":
-        data[12] ^= 1
-    elif how == "longer":
-        data += b"\0"
-    return bytes(data[:-1000] if how == "short" else data[:20] if how == "stub" else data)
+DAMAGED: dict[str, Callable[[bytes], bytes]] = {
+    "empty": lambda data: b"",
+    "magic": lambda data: bytes([data[0] ^ 1]) + data[1:],
+    "count": lambda data: data[:12] + bytes([data[12] ^ 1]) + data[13:],
+    "longer": lambda data: data + b"\0",
+    "short": lambda data: data[:-1000],
+    "stub": lambda data: data[:20],
+}
 
 
-@pytest.mark.parametrize("how", ["empty", "magic", "count", "longer", "short", "stub"])
+@pytest.mark.parametrize("how", DAMAGED)
 def test_a_damaged_table_is_named(tmp_path: Path, how: str) -> None:
-    path = tmp_path / "table.i8"
-    path.write_bytes(damage(bytearray(TABLE.read_bytes()), how))
+    path = put(tmp_path / "table.i8", DAMAGED[how](TABLE.read_bytes()))
     with pytest.raises(TableDamaged, match=r"table\.i8"):
         Table(str(path))
 

@@ -2,14 +2,14 @@
 
 import contextlib
 import json
-import socket
 import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import pytest
 from conftest import PATIENCE_S, ROOT, Run, clean_environment
@@ -23,57 +23,36 @@ KEY = "k3y-that-nobody-may-see"
 
 
 @contextmanager
-def listening(answer: Callable[[socket.socket], None]) -> Iterator[str]:
-    """A loopback server that hands each connection to `answer`; its URL."""
-    listener = socket.create_server(("127.0.0.1", 0))
-    done = threading.Event()
-
-    def serve() -> None:
-        while not done.is_set():
-            try:
-                link, _ = listener.accept()
-            except OSError:
-                return
-            threading.Thread(target=handle, args=(link,), daemon=True).start()
-
-    def handle(link: socket.socket) -> None:
-        with link:
-            try:
-                answer(link)
-            except OSError:
-                pass
-
-    threading.Thread(target=serve, daemon=True).start()
+def serving(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
+    """A loopback server; its URL."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
     try:
-        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        yield f"http://127.0.0.1:{server.server_port}"
     finally:
-        done.set()
-        listener.close()
+        server.shutdown()
+        server.server_close()
 
 
-def read_request(link: socket.socket) -> bytes:
-    """A request, with its body."""
-    data = b""
-    expected = 1
-    while len(data) < expected:
-        piece = link.recv(65_536)
-        if not piece:
-            break
-        data += piece
-        head, end, _ = data.lower().partition(b"\r\n\r\n")
-        length = head.partition(b"content-length: ")[2].split(b"\r\n")[0]
-        expected = len(head + end) + int(length or 0) if end else len(data) + 1
-    return data
+def listening(answer: Callable[[BinaryIO], object]) -> AbstractContextManager[str]:
+    """A server that has each request answered by `answer`, which writes bytes; its URL."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def log_message(self, *_: Any) -> None:
+            """Say nothing."""
+
+        def _handle(self) -> None:
+            self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            answer(self.wfile)
+
+        do_GET = do_POST = _handle  # noqa: N815  # the names that http.server calls
+
+    return serving(Handler)
 
 
-def sending(data: bytes) -> Callable[[socket.socket], None]:
-    """A server that answers each request with these bytes."""
-
-    def respond(link: socket.socket) -> None:
-        read_request(link)
-        link.sendall(data)
-
-    return respond
+def sending(data: bytes) -> Callable[[BinaryIO], object]:
+    """An answer of these bytes."""
+    return lambda out: out.write(data)
 
 
 def code_of(action: Callable[[], object]) -> str:
@@ -171,11 +150,7 @@ def test_another_service_or_half_an_answer_is_not_a_cluster(ask: Ask) -> None:
 def test_silent_nodes_share_the_time_and_the_last_one_answers() -> None:
     over = threading.Event()
 
-    def silent(link: socket.socket) -> None:
-        read_request(link)
-        over.wait(PATIENCE_S)
-
-    with listening(silent) as first, listening(sending(answer())) as second:
+    with listening(lambda _: over.wait(PATIENCE_S)) as first, listening(sending(answer())) as second:
         dead = f"http://127.0.0.1:{free_ports(1)[0]}"
         # A third of the time for the silent one: had it used up more than its share, there would be no answer.
         assert search(f"{first},{dead},{second}", 9) == []

@@ -2,10 +2,9 @@
 
 import http.client
 import json
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -14,6 +13,7 @@ import pytest
 from conftest import PATIENCE_S
 from faults import SLOWEST_S, small_disk
 from machines import Machine, joined, new_prefix
+from test_typesense_connection import serving
 from typesense_server import Server, free_ports, needs_server
 
 pytestmark = needs_server
@@ -54,9 +54,8 @@ class Fault:
         self.forwarded = forwarded
 
 
-@contextmanager
-def proxy(server: Server, fault: Fault) -> Iterator[str]:
-    """A node in front of the node that has a fault; yields its URL."""
+def proxy(server: Server, fault: Fault) -> AbstractContextManager[str]:
+    """A node in front of the node that has a fault; its URL."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -98,15 +97,7 @@ def proxy(server: Server, fault: Fault) -> Iterator[str]:
 
         do_GET = do_POST = _handle  # noqa: N815  # the names that http.server calls
 
-    listening = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=listening.serve_forever, kwargs={"poll_interval": 0.02})
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{listening.server_port}"
-    finally:
-        listening.shutdown()
-        thread.join()
-        listening.server_close()
+    return serving(Handler)
 
 
 def test_a_server_that_is_down_costs_nothing_and_loses_nothing(machine: Machine) -> None:

@@ -319,31 +319,6 @@ def test_a_full_disk_loses_nothing(home: Path, intact: Path) -> None:
             go(home, words).assert_done()
 
 
-def test_a_disk_that_fills_during_a_write(home: Path) -> None:
-    """Every write that was acknowledged before the disk was full is there when there is room again."""
-    acknowledged: list[str] = []
-    with small_disk(home, 700):
-        for number in range(200):
-            done = attempt(
-                home, "memory", "write", f"Shard {number} moved to rack {number * 7} on purpose, see RACK-{number}"
-            )
-            if done.code:
-                assert done.assert_failed() in FULL_STORE
-                break
-            acknowledged.append(done.result["id"])
-        else:
-            pytest.fail("the disk never filled")
-        for _ in range(3):
-            go(home, WRITE).assert_failed()
-            go(home, SAVE_HOT)
-        stored = {json.loads(line)["id"] for line in attempt(home, "memory", "export").out.splitlines()}
-        assert stored == set(acknowledged)
-        db = apsw.Connection(str(home / "store.db"))
-        assert db.execute("PRAGMA integrity_check").get == "ok"
-        db.close()
-    assert len(acknowledged) > 3
-
-
 @pytest.mark.parametrize("largest_file", [0, 5000])
 def test_a_file_that_may_not_grow(good: Path, largest_file: int) -> None:
     """What a quota does, and a full disk, for those who may not mount one."""
