@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import apsw
 import in_process
 import pytest
+from claude_transcript import SESSION, Transcript
 from hypothesis import HealthCheck, settings
 
 from core.store import sqlite
@@ -282,6 +283,12 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 def home(tmp_path: Path) -> Path:
     """The path of this test's home, which does not exist yet. It is not in `tmp_path`, which stands for a project."""
     return tmp_path.with_name(tmp_path.name + "-home")
+
+
+@pytest.fixture
+def transcript(tmp_path: Path) -> Transcript:
+    """The transcript of Claude Code that belongs to `SESSION`, still empty."""
+    return Transcript(tmp_path / "projects" / "-home-u-gateway" / f"{SESSION}.jsonl")
 
 
 @pytest.fixture

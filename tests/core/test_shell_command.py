@@ -1,7 +1,6 @@
 """What a shell command runs: its programs and verbs, without what surrounds them."""
 
 import time
-from pathlib import Path
 
 from claude_transcript import SESSION, Transcript
 from conftest import Run
@@ -138,8 +137,7 @@ def test_a_success_is_only_reported_if_the_work_succeeded() -> None:
         assert shell_command.reliable_outcome(command, "ok") == "ok"
 
 
-def test_every_report_agrees_on_a_piped_command(run: Run, tmp_path: Path) -> None:
-    transcript = Transcript(tmp_path / f"{SESSION}.jsonl")
+def test_every_report_agrees_on_a_piped_command(run: Run, transcript: Transcript) -> None:
     transcript.user("Make the importer of the tide tables wait twice as long after each failed request")
     transcript.used("c", "Bash", "checking src/tide_import.py", command="make tide_check 2>&1 | tail -3")
     transcript.compact("The user works.")

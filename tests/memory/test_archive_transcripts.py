@@ -15,11 +15,6 @@ from core.store import documents
 from memory.archive import Origin, ingest
 
 
-@pytest.fixture
-def transcript(tmp_path: Path) -> Transcript:
-    return Transcript(tmp_path / "projects" / "-home-u-gateway" / f"{SESSION}.jsonl")
-
-
 def archive(run: Run, transcript: Transcript, *words: str) -> Any:
     return run("memory", "archive", str(transcript.path), *words).result
 

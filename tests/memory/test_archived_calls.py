@@ -23,11 +23,6 @@ AT = "2026-09-20T10:00:00.000Z"
 
 
 @pytest.fixture
-def transcript(tmp_path: Path) -> Transcript:
-    return Transcript(tmp_path / "projects" / "-home-u-gateway" / f"{SESSION}.jsonl")
-
-
-@pytest.fixture
 def store(home: Path) -> Callable[[], apsw.Connection]:
     return lambda: apsw.Connection(str(home / "store.db"), flags=apsw.SQLITE_OPEN_READONLY)
 

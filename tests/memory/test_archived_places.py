@@ -64,11 +64,6 @@ def edits(home: Path) -> list[tuple[str, int, int, int]]:
         return [(edit["file"], edit["number"], edit["first"], edit["last"]) for edit in calls.edits(db, SESSION)]
 
 
-@pytest.fixture
-def transcript(tmp_path: Path) -> Transcript:
-    return Transcript(tmp_path / "projects" / "-home-u-gateway" / f"{SESSION}.jsonl")
-
-
 def test_a_place_is_the_line_that_was_seen_last(run: Run, home: Path, transcript: Transcript) -> None:
     transcript.user("mend the pool")
     transcript.call("c1", "Read", file_path=f"{CWD}/src/pool.go")

@@ -11,9 +11,8 @@ OTHER = "7c1d2e3f-5555-4666-8777-888899990000"
 
 
 @pytest.fixture
-def path(run: Run, tmp_path: Path) -> Path:
+def path(run: Run, tmp_path: Path, transcript: Transcript) -> Path:
     """Two archived sessions; returns the transcript of the first."""
-    transcript = Transcript(tmp_path / f"{SESSION}.jsonl")
     transcript.user("the webhook retry queue drops jobs, please mend src/queue/retry.py")
     transcript.assistant("We decided to keep the lease at 30 s because the handler is slow")
     transcript.call("c1", "Bash", command="pytest tests/test_retry.py")

@@ -1,6 +1,5 @@
 """What other agents and the client say in the user's name is found, but it is not the user's."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,11 +14,6 @@ REPORT = (
 )
 IDLE = TEAMMATE.format('{"type": "idle_notification", "from": "dunlin"}')
 QUEUED = {"type": "queued_command", "commandMode": "prompt", "prompt": '<agent-message from="x">The dunlin is stale.'}
-
-
-@pytest.fixture
-def transcript(tmp_path: Path) -> Transcript:
-    return Transcript(tmp_path / "projects" / f"{SESSION}.jsonl")
 
 
 def archived(run: Run, transcript: Transcript, query: str) -> tuple[int, list[str]]:

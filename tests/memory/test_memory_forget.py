@@ -55,8 +55,7 @@ def test_a_prefix_of_the_id_will_do_when_it_is_the_only_one(run: Run) -> None:
     assert run("memory", "forget", "memory-1", ok=False).json["error"]["code"] == "MEMORY_AMBIGUOUS"
 
 
-def test_the_hooks_of_a_session_go_with_it(run: Run, home: Path, tmp_path: Path) -> None:
-    transcript = Transcript(tmp_path / f"{SESSION}.jsonl")
+def test_the_hooks_of_a_session_go_with_it(run: Run, home: Path, transcript: Transcript) -> None:
     transcript.user("the wedding is on 12 May")
     run("memory", "archive", str(transcript.path))
     for session in (SESSION, "another"):
@@ -81,8 +80,9 @@ def test_a_session_whose_state_is_locked_is_left_as_it_was(run: Run, home: Path)
     assert "wedding" not in run("session", "list").out
 
 
-def test_a_tool_call_is_hidden_until_it_is_brought_back(run: Run, tmp_path: Path, home: Path) -> None:
-    transcript = Transcript(tmp_path / f"{SESSION}.jsonl")
+def test_a_tool_call_is_hidden_until_it_is_brought_back(
+    run: Run, tmp_path: Path, transcript: Transcript, home: Path
+) -> None:
     transcript.user("the wedding is on 12 May")
     for number, hall in enumerate(("leaked_hall_code", "other_hall_code")):
         transcript.used(f"c{number}", "Bash", f"{hall} is booked", command=f"book_the_hall --with {hall}")

@@ -106,8 +106,9 @@ def test_the_repository_of_the_folder(run: Run, places: dict[str, Path], where: 
     assert run("memory", "show", written["id"], env=NOW).result["project"] == project
 
 
-def test_the_sessions_project_goes_before_the_folders(run: Run, places: dict[str, Path], tmp_path: Path) -> None:
-    transcript = Transcript(tmp_path / f"{SESSION}.jsonl")
+def test_the_sessions_project_goes_before_the_folders(
+    run: Run, places: dict[str, Path], transcript: Transcript
+) -> None:
     transcript.user("look at the harbour gauge")
     run("memory", "archive", str(transcript.path), env=NOW)
     assert write(run, "--session", SESSION, cwd=places["alpha"])["project"] == "gateway"

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from claude_transcript import SESSION, Transcript
+from claude_transcript import Transcript
 from conftest import NOW, Run
 from terminal import on_terminal, without_style
 
@@ -11,14 +11,13 @@ NOTE = ["knowledge", "note", "--source", "gateway", "--agent", "daemon", "--sess
 
 
 @pytest.fixture
-def filled(run: Run, tmp_path: Path) -> None:
+def filled(run: Run, tmp_path: Path, transcript: Transcript) -> None:
     """A home in which every collection speaks of lanterns."""
     vault = tmp_path / "Vault" / "docs" / "decisions"
     vault.mkdir(parents=True)
     (vault / "0007-lantern.md").write_text("# Lantern colours\n\nStatus: accepted\n\nGreen lanterns to starboard.\n")
     run("knowledge", "sync", str(tmp_path / "Vault"))
     run("memory", "write", "Lanterns are lit before the pilot boards", "-c", "rules", "-s", "harbour")
-    transcript = Transcript(tmp_path / f"{SESSION}.jsonl")
     transcript.user("which lanterns must be lit at night?")
     run("memory", "archive", str(transcript.path))
     run("otel", "emit", "lantern.lit", "--source", "quay", "--component", "mast")

@@ -8,22 +8,17 @@ from conftest import Run
 COUNT = 400
 
 
-@pytest.fixture
-def filled(run: Run) -> None:
-    notes = [f"The harbour crane number {n} was painted blue in the week {n * 7}" for n in range(COUNT)]
-    lines = [
-        {"text": text, "verdict": "allow", "collection": "knowledge", "id": f"k{n}"} for n, text in enumerate(notes)
-    ]
-    run("memory", "import", "-", stdin="\n".join(map(json.dumps, lines)))
-
-
 def scores(run: Run, query: str, *more: str) -> dict[str, float]:
     hits = run("recall", query, "--budget", "lean", "--limit", "5", *more).result["hits"]
     return {hit["id"]: hit["score"] for hit in hits}
 
 
-@pytest.mark.usefixtures("filled")
 def test_an_unknown_word_lowers_all_scores_and_changes_no_order(run: Run) -> None:
+    notes = [f"The harbour crane number {n} was painted blue in the week {n * 7}" for n in range(COUNT)]
+    lines = [
+        {"text": text, "verdict": "allow", "collection": "knowledge", "id": f"k{n}"} for n, text in enumerate(notes)
+    ]
+    run("memory", "import", "-", stdin="\n".join(map(json.dumps, lines)))
     known = scores(run, "crane number 17 blue painted")
     foreign = scores(run, "crane number 17 zabaglione quince cinnamon")
     assert next(iter(known)) == next(iter(foreign)) == "k17"
