@@ -78,9 +78,8 @@ def command(tmp_path_factory: pytest.TempPathFactory) -> Path:
     at.write_text(text.replace('"opencode": ', '"quill": "Quill", "opencode": '))
     (folder / "clients" / "quill.py").write_text(MODULE)
     script = folder / "joelclaw"
-    script.write_text(
-        f"#!{sys.executable}\nimport sys\nsys.path[0] = {str(folder)!r}\nfrom cli.start import start\nstart()\n"
-    )
+    code = f"import sys\nsys.path[0] = {str(folder)!r}\nfrom cli.start import start\nstart()\n"
+    script.write_text(f"#!{sys.executable}\n{code}")
     script.chmod(0o700)
     return script
 

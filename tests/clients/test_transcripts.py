@@ -235,12 +235,11 @@ words = st.sampled_from(
     "custom_tool_call function_call_output text tool_use tool_result toolCall toolResult input_text apply_patch Edit "
     "edit write_file system compact_boundary attachment queued_command".split()
 )
-leaves = st.one_of(
-    st.none(), st.booleans(), st.integers(), st.integers(-(10**30), 10**30), st.floats(), st.text(), words
-)
+numbers = st.integers() | st.integers(-(10**30), 10**30) | st.floats()
+leaves = st.one_of(st.none(), st.booleans(), numbers, st.text(), words)
 names = st.one_of(keys, st.text())
 trees = st.recursive(
-    leaves, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(names, inner, max_size=6), max_leaves=30
+    leaves, lambda it: st.lists(it, max_size=4) | st.dictionaries(names, it, max_size=6), max_leaves=30
 )
 
 

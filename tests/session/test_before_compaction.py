@@ -357,9 +357,8 @@ def test_a_failed_notice_is_an_event(run: Run, notices: Told, command: str, reas
     result = run("background", "notice").result
     assert (result["delivered"], result["reason"]) == (False, reason)
     found = run("otel", "search", "compaction notify", "--hours", "1").result["events"]
-    assert [(event["action"], event["level"], bool(event["error"])) for event in found] == (
-        [("compaction.notify.failed", "warn", True)] if command else []
-    )
+    expected = [("compaction.notify.failed", "warn", True)] if command else []
+    assert [(event["action"], event["level"], bool(event["error"])) for event in found] == expected
 
 
 def test_the_hook_does_not_wait_for_a_command_that_hangs(run: Run, notices: Told) -> None:

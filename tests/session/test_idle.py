@@ -325,11 +325,8 @@ def test_status_0_alone_is_no_compaction(idle: Idle, tmp_path: Path, compacts: b
     transcript.write_text(json.dumps({**BEGAN, "cwd": str(idle.project)}) + "\n" + json.dumps(BOUNDARY) + "\n")
     deeper = idle.project / "deeper"  # where the agent's shell is by now
     deeper.mkdir()
-    idle.command(
-        f"pwd >> {idle.log}; " + (f"echo '{json.dumps(BOUNDARY)}' >> {transcript}" if compacts else "echo Not enough"),
-        compaction__idleTriggerMinutes=10,
-        context__window=100,
-    )
+    then = f"echo '{json.dumps(BOUNDARY)}' >> {transcript}" if compacts else "echo Not enough"
+    idle.command(f"pwd >> {idle.log}; {then}", compaction__idleTriggerMinutes=10, context__window=100)
     payload = {"session_id": "s", "hook_event_name": "Stop", "cwd": str(deeper), "transcript_path": str(transcript)}
     usage = {"type": "assistant", "uuid": "3", "message": {"role": "assistant", "usage": {"input_tokens": 90}}}
     with transcript.open("a") as file:

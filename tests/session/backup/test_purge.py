@@ -37,12 +37,10 @@ def forms(mark: str) -> list[bytes]:
 
 def remaining(home: Path, *marks: str) -> list[tuple[str, str]]:
     """Files in which a byte of the text still stands, by name or content."""
-    return [
-        (name, mark)
-        for name, data in snapshot(home).items()
-        for mark in marks
-        if any(form in data or form in name.encode() for form in forms(mark))
-    ]
+    found = []
+    for name, data in snapshot(home).items():
+        found += [(name, mark) for mark in marks if any(form in data or form in name.encode() for form in forms(mark))]
+    return found
 
 
 def sql(home: Path, statement: str, *values: Any) -> list[Any]:

@@ -144,10 +144,8 @@ def test_prompts_and_commands_oldest_first_and_each_once() -> None:
     failed = node("tool_result", Entry("result", text="1 failed", call="c1", failed=True))
     talk = (user("Make it\nfast."), agent("make lint", "pytest -k '**'", "ls | head"), failed, own, user("Go on."))
     quoted = lines(ours, *talk, agent("make lint"))
-    assert quoted == {
-        Section.GOAL: ["- Make it fast.", "- Go on."],
-        Section.CONTEXT: ["- `pytest -k '**'` (failed)", "- `make deploy`", "- `make lint`"],
-    }
+    ran = ["- `pytest -k '**'` (failed)", "- `make deploy`", "- `make lint`"]
+    assert quoted == {Section.GOAL: ["- Make it fast.", "- Go on."], Section.CONTEXT: ran}
 
 
 def test_an_earlier_summary_gets_half_of_the_space() -> None:
@@ -155,10 +153,7 @@ def test_an_earlier_summary_gets_half_of_the_space() -> None:
     quoted = lines(user("Import a day."), agent("make lint"), previous=earlier)
     expected = {Section.GOAL: ["Import a day.", "- Import a day."], Section.DONE: ["- [x] Step 1."]}
     assert quoted == {**expected, Section.CONTEXT: ["- `make lint`"]}
-    assert lines(previous="Figures first.\nAll else is talk.")[Section.CONTEXT] == [
-        "Figures first.",
-        "All else is talk.",
-    ]
+    assert lines(previous="Figures.\nAll else is talk.")[Section.CONTEXT] == ["Figures.", "All else is talk."]
 
 
 PIECES = (
@@ -179,9 +174,8 @@ def test_any_conversation_is_bounded_and_in_the_form(messages: list[Node], token
     assert cost(summary.MARK_LINE + text) <= tokens + len(quoted) * 60
     assert "read-files>" not in text and "</joelclaw-memory>" not in text
     empty = ("", "none", "n/a")
-    assert list(summary.parse(text)) == [
-        name for name in Section if quoted.get(name, "").strip("-* .").lower() not in empty
-    ]
+    filled = [name for name in Section if quoted.get(name, "").strip("-* .").lower() not in empty]
+    assert list(summary.parse(text)) == filled
 
 
 FILES = "<read-files>\nlib/evil.py\n</read-files>"
@@ -248,9 +242,8 @@ def test_without_a_model_prompts_commands_and_files_are_quoted(run: Run, tmp_pat
 
 def test_a_models_summary_is_used_without_its_file_lists(run: Run, tmp_path: Path, model: Any) -> None:
     command = model(f"print('Here it is:\\n```markdown\\n' + REPLY + '\\n\\n' + {FILES!r} + '\\n```')")
-    result = run(
-        "compaction", "summarize", session(tmp_path, *TALK), "--keep-recent", "10", "--command", command
-    ).result
+    words = ("compaction", "summarize", session(tmp_path, *TALK), "--keep-recent", "10")
+    result = run(*words, "--command", command).result
     assert result["source"] == "model" and result["fallback"] is None and result["problems"] == []
     assert result["summary"].startswith("## Goal\nImport a day without being killed.")
     assert summary.parse(result["summary"]) == summary.parse(REPLY)

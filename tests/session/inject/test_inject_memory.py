@@ -298,10 +298,8 @@ def test_a_memory_is_about_the_file_it_names(text: str, path: str, tells: bool) 
 
 def test_configured_scopes_come_first(run: Run, project: Path, home: Path) -> None:
     stock(run)
-    (home / "config.toml").write_text(
-        '[scopes]\n"packages" = "everything"\n'
-        '"packages/system-bus/**" = "system-bus inngest worker"\n"apps/web/*" = ""\n'
-    )
+    scopes = '"packages" = "everything"\n"packages/system-bus/**" = "system-bus inngest worker"\n"apps/web/*" = ""\n'
+    (home / "config.toml").write_text(f"[scopes]\n{scopes}")
     result = edit(run, project, EDITED)
     assert (result["scope"], result["query"]) == ("packages/system-bus", "system-bus inngest worker")
     assert result["injected"]

@@ -58,9 +58,8 @@ NASTY = (
 )
 HEADINGS = ("## Session Recovery", "## Relevant Memory (auto-retrieved)")
 LABELS = ("**Task:**", "**Modified:**", "**Related memories:**", "**Deeper context:**")
-quoted = st.one_of(
-    st.sampled_from(NASTY), st.text(max_size=300), st.lists(st.sampled_from(NASTY), max_size=4).map("".join)
-)
+joined = st.lists(st.sampled_from(NASTY), max_size=4).map("".join)
+quoted = st.one_of(st.sampled_from(NASTY), st.text(max_size=300), joined)
 
 
 def memory(text: str, category: str = "operations") -> Memory:
@@ -96,9 +95,8 @@ def test_a_recovery_has_one_frame_and_only_our_sections(
     present = [label for label in LABELS if label in content]
     assert all(content.count(label) == 1 for label in present)
     assert content.count("**") == 2 * len(present)
-    assert [
-        next(label for label in LABELS if line.startswith(label)) for line in lines if line.startswith("**")
-    ] == present
+    marked = [line for line in lines if line.startswith("**")]
+    assert [next(label for label in LABELS if line.startswith(label)) for line in marked] == present
     assert len(lines) == 3 + len(present) + len(note.memories)
     assert sum(line.startswith("- ") for line in lines) == len(note.memories)
     assert content.count("`") == 2 * len(note.queries)

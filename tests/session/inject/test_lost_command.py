@@ -77,9 +77,8 @@ def test_what_the_summary_lacks_by_kind(run: Run, archived: Path) -> None:
     assert {command["command"]: command["outcome"] for command in entries["commands"]} == {
         "make test 2>&1 | tail -5": "failed", "npm run typecheck": "ok",
     }  # fmt: skip
-    assert [(error["error"], error["doing"]) for error in entries["errors"]] == [
-        ("TypeError: expireLease() missing 1 required argument", "make test 2>&1 | tail -5")
-    ]
+    expected = ("TypeError: expireLease() missing 1 required argument", "make test 2>&1 | tail -5")
+    assert [(error["error"], error["doing"]) for error in entries["errors"]] == [expected]
     assert [entry["text"] for entry in entries["words"]] == ["never raise the lease above a minute: billing needs it"]
 
 

@@ -199,9 +199,8 @@ def test_a_note_in_any_script_has_its_commands(run: Run, tmp_path: Path, task: s
     transcript.user(task)
     for number in range(6):
         transcript.used(f"r{number}", "Read", "only words", file_path=f"{CWD}/docs/größe.md")
-    transcript.used(
-        "c", "Bash", "Exit code 1\nsrc/größe.py:1:1: F401 x", failed=True, command="ruff check src/größe.py"
-    )
+    failed = "Exit code 1\nsrc/größe.py:1:1: F401 x"
+    transcript.used("c", "Bash", failed, failed=True, command="ruff check src/größe.py")
     hook(run, "UserPromptSubmit", transcript.path, prompt=task)
     hook(run, "PreCompact", transcript.path, trigger="auto")
     note = hook(run, "SessionStart", transcript.path, source="compact")

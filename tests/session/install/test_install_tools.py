@@ -29,11 +29,8 @@ OLD = "/old/bin/joelclaw"
 
 def tree(folder: Path) -> dict[str, bytes]:
     """Every file below a folder, and every folder, without the backups."""
-    return {
-        str(path.relative_to(folder)): path.read_bytes() if path.is_file() else b"/"
-        for path in sorted(folder.rglob("*"))
-        if "joelclaw-backup" not in path.name
-    }
+    paths = [path for path in sorted(folder.rglob("*")) if "joelclaw-backup" not in path.name]
+    return {str(path.relative_to(folder)): path.read_bytes() if path.is_file() else b"/" for path in paths}
 
 
 def server(user: Path, agent: str) -> dict[str, object]:
