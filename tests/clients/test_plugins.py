@@ -325,7 +325,7 @@ def test_a_gateway_goes_on_with_a_session_of_another_process(host: Host) -> None
         await call("before_compaction", {}, session);
         call("after_compaction", {compactedCount: 7}, session);
         await prompt("go on"); // waits for it
-        await prompt("Continue the current task", {runId: runs}); // after an overflow, within the same in_openclaw
+        await prompt("Continue the current task", {runId: runs}); // after an overflow, within the same run
         await prompt("a subagent has ended", {inputProvenance: {kind: "inter_session"}});
         await call("session_end", {reason: "shutdown"}, session);
         out(process.env.JOELCLAW_ROLE);
