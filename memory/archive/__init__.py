@@ -34,7 +34,7 @@ Why nothing is stored twice, in whatever order transcripts are read:
 | an entry: a file is read again, or a message has grown | its id is known: the client's, else a hash of the line |
 | purged or forgotten entries | their ids stay known, until `--again` removes the purged ids, or brings back the rest |
 | a prompt that was typed ahead, and then written as a prompt | `Carry.handed` remembers the prompt |
-| what a client without a transcript sends at each event | `ingest._not_known` begins at the last message |
+| what a client without a transcript sends at each event | `Carry.not_known` begins at the last message |
 | what a fork, a subagent or a resumed session copied | it stays with the session that said it first (`copies`) |
 | what a fork gave back to its parent, in the fork's order | `sessions.read_again`: the parent starts over |
 """

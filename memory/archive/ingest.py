@@ -19,7 +19,7 @@ from core.redaction import redact
 from core.store import sessions, sources, sqlite
 from core.words import clean
 from memory.archive import Claim, Origin
-from memory.archive.texts import clean_name, identifier_of
+from memory.archive.texts import clean_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from core.store.sources import Source
     from memory.archive.admission import Admission
-    from memory.archive.session_archive import Carry, Piece, Position, SessionArchive
+    from memory.archive.session_archive import Piece, Position, SessionArchive
 
 PIECE_BYTES = 256 * 1024  # of a piece in a hook; a longer line is read, too
 
@@ -328,7 +328,7 @@ def ingest_entries(db: apsw.Connection, entries: Sequence[Entry], origin: Origin
         piece = Piece(archive, position[2] if position else "", name, position)
         admission = _admission(origin)
         taken_back = [entry for entry in entries if entry.kind == "rollback"]  # before anything else was said
-        for entry in [*taken_back, *_not_known(entries, piece.carry)]:
+        for entry in [*taken_back, *piece.carry.not_known(entries)]:
             if entry.kind in ("rollback", "prompt", "answer"):
                 piece.begin_line(entry)
             if admission is None or admission.admitted([entry]):
@@ -338,19 +338,6 @@ def ingest_entries(db: apsw.Connection, entries: Sequence[Entry], origin: Origin
             break
     _settle_live(db, ingested.claims, origin)
     return ingested
-
-
-def _not_known(entries: Sequence[Entry], carry: Carry) -> Sequence[Entry]:
-    """The entries from the last known message on, which may have grown, or after the last that was passed over."""
-    known = carry.last.id if carry.last else ""
-    begin = len(entries)  # of the messages after those that were looked at, with their calls
-    for number, entry in reversed([*enumerate(entries)]):
-        if entry.kind in ("prompt", "answer"):
-            identifier = identifier_of(entry, carry.session, b"", 0)
-            if identifier in (carry.passed, known):
-                return entries[begin if identifier == carry.passed else number :]
-            begin = number
-    return entries
 
 
 def pass_over(db: apsw.Connection, path: str, entries: Sequence[Entry], origin: Origin) -> None:
@@ -366,9 +353,7 @@ def pass_over(db: apsw.Connection, path: str, entries: Sequence[Entry], origin: 
     offset, head, text = position or (0, "", "")
     carry = Carry.from_json(text)
     carry.session = session
-    for entry in entries:
-        if entry.kind in ("prompt", "answer"):
-            carry.passed = identifier_of(entry, session, b"", 0)
+    carry.pass_over(entries)
     if not entries:
         with sources.open_source(path) as source:
             transcript = Transcript(db, source, path, origin)

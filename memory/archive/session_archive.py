@@ -17,10 +17,12 @@ from memory import gate
 from memory.archive import Claim, Origin, texts
 from memory.archive.call_drafts import PieceCalls, Waiting
 from memory.archive.call_rows import store_calls
-from memory.archive.texts import clean_name, identifier_of
+from memory.archive.texts import clean_name
 from recall.vectors import document_vector
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import apsw
 
     from core.records import Document, Session
@@ -124,7 +126,7 @@ class Piece:
         elif entry.kind == "queue" and (text := self.carry.follow_queue(entry.operation, entry.text)):
             typed = Entry("prompt", entry.at, text=text)
             # identified by its text and time, since lines that give several to the model at once are all alike
-            self._add_message(typed, identifier_of(typed, self.archive.session, b"", 0), texts.bounded(text))
+            self._add_message(typed, identifier_of(typed, self.archive.session), texts.bounded(text))
 
     def _add_title(self, entry: Entry) -> None:
         """Add the title of the session; some clients also write down the titles of others."""
@@ -351,6 +353,24 @@ def _categorised(document: Document) -> Document:
     return document
 
 
+def identifier_of(entry: Entry, session: str, line: bytes = b"", number: int = 0) -> str:
+    """The id of a message: its own, or a hash if it is a note, has none, or if that is long or looks like a secret."""
+    given = entry.stable_id
+    if entry.origin:  # clients may write it twice
+        if entry.origin == "subagent" and len(entry.text) > 200:  # a report, which a fork may have copied
+            session = ""
+        return "ep-" + words.fingerprint(f"{session}\0{entry.origin}\0{entry.text}")
+    if not given:
+        role = "user" if entry.kind == "prompt" else "assistant"
+        about = line.decode("utf-8", "replace") if line else f"{role}\0{entry.text}\0{entry.at}"
+        return "ep-" + words.fingerprint(f"{session}\0{number}\0{about}")
+    plain = words.clean(given).replace("\0", "\ufffd")
+    judged = plain.replace(":", " ")  # `claude:ID` would be looked at as a login
+    if plain != given or len(plain) > 200 or plain.split() != [plain] or redact(judged)[1]:
+        return "ep-" + words.fingerprint(given)
+    return plain
+
+
 class Message:
     """A message before it is stored. Its texts are redacted and bounded."""
 
@@ -450,3 +470,20 @@ class Carry:
             self.last = None
         elif self.last:
             self.last.prompt = self.last.before = self.last.after = ""
+
+    def not_known(self, entries: Sequence[Entry]) -> Sequence[Entry]:
+        """The entries from the last known message on, which may have grown, or after the last that was passed over."""
+        known = self.last.id if self.last else ""
+        begin = len(entries)  # of the messages after those that were looked at, with their calls
+        for number, entry in reversed([*enumerate(entries)]):
+            if entry.kind in ("prompt", "answer"):
+                identifier = identifier_of(entry, self.session)
+                if identifier in (self.passed, known):
+                    return entries[begin if identifier == self.passed else number :]
+                begin = number
+        return entries
+
+    def pass_over(self, entries: Sequence[Entry]) -> None:
+        """Note that these were said in an excluded folder, and are never archived."""
+        if said := [entry for entry in entries if entry.kind in ("prompt", "answer")]:
+            self.passed = identifier_of(said[-1], self.session)

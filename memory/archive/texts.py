@@ -15,8 +15,6 @@ from core.words import clean
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from clients.entries import Entry
-
 MAX_BODY_CHARS = 4000  # of a message; if it is longer, its head and its tail are kept
 MAX_PASSAGE_CHARS = 30_000
 MARGIN = 24_000  # characters: more than the longest secret (a private key) has
@@ -84,27 +82,6 @@ def file_path(path: str) -> str:
 def clean_name(text: str) -> str:
     """A short field on one line, without secrets."""
     return " ".join(redact(" ".join(clean(text).replace("\0", "").split()))[0].split())[:400]
-
-
-def identifier_of(entry: Entry, session: str, line: bytes, number: int) -> str:
-    """The id of a message: its own, or a hash if it has none or if that is long or looks like a secret.
-
-    The id of a note is a hash of its text.
-    """
-    given = entry.stable_id
-    if entry.origin:  # clients may write it twice
-        if entry.origin == "subagent" and len(entry.text) > 200:  # a report, which a fork may have copied
-            session = ""
-        return "ep-" + words.fingerprint(f"{session}\0{entry.origin}\0{entry.text}")
-    if not given:
-        role = "user" if entry.kind == "prompt" else "assistant"
-        about = line.decode("utf-8", "replace") if line else f"{role}\0{entry.text}\0{entry.at}"
-        return "ep-" + words.fingerprint(f"{session}\0{number}\0{about}")
-    plain = clean(given).replace("\0", "\ufffd")
-    judged = plain.replace(":", " ")  # `claude:ID` would be looked at as a login
-    if plain != given or len(plain) > 200 or plain.split() != [plain] or redact(judged)[1]:
-        return "ep-" + words.fingerprint(given)
-    return plain
 
 
 def passage_of(text: str, found: Sequence[tuple[int, str]], *, failed: bool) -> str:
