@@ -113,9 +113,11 @@ def test_projects_switched_off_under_names_without_host_stay_off(run: Run, home:
     assert not run("on", "--project", cwd=folder, env=LATER).result["changed"]
 
 
-@pytest.fixture
-def stocked(run: Run) -> None:
-    """Memories of a project, of two others, of none, and of a session that nobody knows."""
+def recalled(run: Run, *words: str) -> set[str]:
+    return {hit["id"] for hit in run("recall", QUERY, *words, env=NOW).result["hits"]}
+
+
+def test_recall_is_narrowed_to_a_project_and_global_memories(run: Run) -> None:
     lines = [
         {"id": "own", "text": f"Own: the {QUERY} is to wait twice as long each time", "project": "acme/gateway"},
         {"id": "plain", "text": f"Plain: the {QUERY} was a fixed delay of two seconds", "project": "gateway"},
@@ -124,14 +126,6 @@ def stocked(run: Run) -> None:
         {"id": "lost", "text": f"Lost: the {QUERY} of nobody knows where", "session": "unknown"},
     ]
     run("memory", "import", "-", stdin="\n".join(map(json.dumps, lines)) + "\n", env=NOW)
-
-
-def recalled(run: Run, *words: str) -> set[str]:
-    return {hit["id"] for hit in run("recall", QUERY, *words, env=NOW).result["hits"]}
-
-
-@pytest.mark.usefixtures("stocked")
-def test_recall_is_narrowed_to_a_project_and_global_memories(run: Run) -> None:
     everything = {"own", "plain", "foreign", "global", "lost"}
     assert recalled(run) == recalled(run, "--everywhere") == everything
     assert recalled(run, "--project", "acme/gateway") == {"own", "global", "lost"}

@@ -213,8 +213,14 @@ def test_without_a_store(run: Run, home: Path) -> None:
     assert not home.exists()
 
 
-def test_markup_in_an_event_is_printed_as_it_is(run: Run, home: Path) -> None:
-    run("otel", "emit", "a.b", "--metadata", '{"k": "[bold]v[/bold]"}')
+def test_terminal_view_cannot_be_styled_by_an_event(run: Run, home: Path) -> None:
+    event = {"action": "a.b", "error": "red\x1b[31m\x1b]0;title\x07", "success": False,
+             "metadata": {"k\x9b2J": "[bold]v[/bold]\x1b[2J", "list": [1, "\x1b[0m"]}}  # fmt: skip
+    run("otel", "emit", stdin=json.dumps(event))
+    for words in (["list"], ["search", "a"], ["stats"], ["emit", "a"]):
+        shown = on_terminal(home, "otel", *words, env={"TERM": "dumb"}, columns=200).out
+        assert shown.strip()
+        assert "\x1b" not in shown and "\x9b" not in shown and "\x07" not in shown
     assert "[bold]v[/bold]" in on_terminal(home, "otel", "list", env={"TERM": "dumb"}, columns=200).out
 
 

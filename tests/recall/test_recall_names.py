@@ -108,17 +108,13 @@ def test_filters_hold_for_calls(archived: Path) -> None:
     assert attempt(archived, "memory", "export", "--collection", "calls").code == 2
 
 
-def test_the_current_project_comes_first(tmp_path: Path, run: Run) -> None:
+def test_a_passage_that_two_sessions_saw_is_shown_once(tmp_path: Path, run: Run) -> None:
     for session, project in ((HARBOUR, "harbour"), (LIGHTHOUSE, "lighthouse")):
         transcript(tmp_path / "transcripts", session, project)
     run("memory", "archive", str(tmp_path / "transcripts"))
-    for project, session in (("harbour", HARBOUR), ("lighthouse", LIGHTHOUSE)):
-        here = tmp_path / project
-        (here / ".git").mkdir(parents=True)
-        hits = run("recall", "neap_offset", cwd=here).result["hits"]
-        assert hits[0]["session"] == session
-        passages = [hit["observation"].partition("): ")[2] for hit in hits if hit["collection"] == "calls"]
-        assert len(set(passages)) == len(passages)  # a passage is shown once
+    hits = run("recall", "neap_offset").result["hits"]
+    passages = [hit["observation"].partition("): ")[2] for hit in hits if hit["collection"] == "calls"]
+    assert len(set(passages)) == len(passages) > 0
 
 
 def episodes(run: Run, count: int) -> None:

@@ -209,8 +209,7 @@ def test_a_session_is_named_by_the_beginning_that_is_shown(run: Run, tmp_path: P
     assert run("recall", "highWater").result["hits"] == []
 
 
-@pytest.fixture
-def commands(run: Run, tmp_path: Path) -> None:
+def test_a_command_is_listed_once_with_its_outcome(run: Run, tmp_path: Path) -> None:
     transcript = Work(tmp_path / "a", OLD, 12, "harbour")
     transcript.bash("git status --short")
     transcript.bash("cd gauges && go test ./...", "FAIL harbour/gauges", failed=True)
@@ -219,9 +218,6 @@ def commands(run: Run, tmp_path: Path) -> None:
         transcript.user(f"What does git status say of the harbour, and does go test pass, question {number}?")
     run("memory", "archive", str(tmp_path / "a"), env=NOW)
 
-
-@pytest.mark.usefixtures("commands")
-def test_a_command_is_listed_once_with_its_outcome(run: Run) -> None:
     def first(*query: str) -> str:
         return run("recall", *query, "--raw").out.splitlines()[0].split(" [tool] ")[0]
 
