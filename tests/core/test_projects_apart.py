@@ -11,6 +11,7 @@ from conftest import NOW_MS, Run, runner
 from test_git_state import git
 from test_project_identity import repository
 
+Folders = dict[str, Path | None]
 MINUTE = 60_000
 WORDS = "harbour gauge importer retries"
 ASKED = f"why does the {WORDS} in gauge.py hang, and what was decided"
@@ -54,7 +55,7 @@ def worked(run: Run, tmp_path: Path, side: str, folder: Path | None) -> None:
 
 
 @pytest.fixture(scope="module")
-def lived(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Path | None]]:
+def lived(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Folders]:
     """A home with the same of two repositories and of a session of no known folder, and one memory for all."""
     tmp_path = tmp_path_factory.mktemp("lived")
     run = runner(tmp_path / "home", tmp_path)
@@ -71,7 +72,7 @@ def lived(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Pat
 
 
 @pytest.fixture
-def places(home: Path, lived: tuple[Path, dict[str, Path | None]]) -> dict[str, Path | None]:
+def places(home: Path, lived: tuple[Path, Folders]) -> Folders:
     """The folders of `lived`; the home of the test is a copy."""
     shutil.copytree(lived[0], home)
     return lived[1]
@@ -100,9 +101,7 @@ def texts_in(run: Run, tmp_path: Path, where: str, cwd: Path | None) -> dict[str
 @pytest.mark.parametrize(
     ("where", "own"), [("alpha", "alpha"), ("beta", "beta"), ("worktree", "alpha"), ("plain", ""), ("nowhere", "")]
 )
-def test_no_text_crosses_projects(
-    run: Run, tmp_path: Path, places: dict[str, Path | None], where: str, own: str
-) -> None:
+def test_no_text_crosses_projects(run: Run, tmp_path: Path, places: Folders, where: str, own: str) -> None:
     texts = texts_in(run, tmp_path, where, places[where])
     everything = "\n".join(texts.values())
     for side, mark in MARKS.items():
@@ -115,15 +114,13 @@ def test_no_text_crosses_projects(
             assert MARKS[own] in texts[name] or MARKS[own].lower() in texts[name], name
 
 
-def test_a_gateway_gets_memories_of_all_projects(run: Run, places: dict[str, Path | None]) -> None:
+def test_a_gateway_gets_memories_of_all_projects(run: Run, places: Folders) -> None:
     words = ("inject", "memory", "--session", "g", "--role", "gateway", "--query", f"{WORDS} doubles", "--raw")
     text = run(*words, env=at(0), cwd=places["plain"]).out
     assert "ALPHASIDE" in text and "BETASIDE" in text
 
 
-def test_a_folder_without_a_remote_is_not_the_repository_of_its_name(
-    run: Run, tmp_path: Path, places: dict[str, Path | None]
-) -> None:
+def test_a_folder_without_a_remote_is_not_the_repository_of_its_name(run: Run, tmp_path: Path, places: Folders) -> None:
     same_name = tmp_path / "other" / "beta"
     (same_name / ".git").mkdir(parents=True)
     text = "\n".join(texts_in(run, tmp_path, "same-name", same_name).values())

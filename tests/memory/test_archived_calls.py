@@ -19,11 +19,12 @@ from core.store import calls as stored_calls
 from core.store import sessions, sqlite
 from memory.archive import Origin, call_drafts, error_cause, texts
 
+Store = Callable[[], apsw.Connection]
 AT = "2026-09-20T10:00:00.000Z"
 
 
 @pytest.fixture
-def store(home: Path) -> Callable[[], apsw.Connection]:
+def store(home: Path) -> Store:
     return lambda: apsw.Connection(str(home / "store.db"), flags=apsw.SQLITE_OPEN_READONLY)
 
 
@@ -44,7 +45,7 @@ def prompts(db: apsw.Connection) -> list[str]:
     return [text[6:] for (text,) in db.execute("SELECT text FROM document WHERE text LIKE 'user: %' ORDER BY rowid")]
 
 
-def test_claude(run: Run, transcript: Transcript, store: Callable[[], apsw.Connection]) -> None:
+def test_claude(run: Run, transcript: Transcript, store: Store) -> None:
     transcript.user("why does the gateway drop connections?")
     read = "1\tconst idleTimeoutMs = 55_000;\n2\tplain words only\n3\texport { closeUpstream };"
     transcript.used("c1", "Read", read, file_path=f"{CWD}/src/idle_timeout.ts")
@@ -84,9 +85,7 @@ def test_claude(run: Run, transcript: Transcript, store: Callable[[], apsw.Conne
     assert prompts(db) == ["why does the gateway drop connections?", "mend it"]
 
 
-def test_claude_the_users_reason_for_rejecting_a_call_is_kept(
-    run: Run, transcript: Transcript, store: Callable[[], apsw.Connection]
-) -> None:
+def test_claude_the_users_reason_for_rejecting_a_call_is_kept(run: Run, transcript: Transcript, store: Store) -> None:
     rejected = "The user doesn't want to proceed with this tool use. The tool use was rejected."
     transcript.user("mend it")
     for command, answer in (
@@ -101,9 +100,7 @@ def test_claude_the_users_reason_for_rejecting_a_call_is_kept(
     assert [(call["outcome"], call["error"]) for call in stored_calls.of_session(db, SESSION)] == [("stopped", "")] * 3
 
 
-def test_claude_a_queued_prompt_is_archived_once(
-    run: Run, transcript: Transcript, store: Callable[[], apsw.Connection]
-) -> None:
+def test_claude_a_queued_prompt_is_archived_once(run: Run, transcript: Transcript, store: Store) -> None:
     def queue(operation: str, text: str | None = None) -> None:
         transcript.write({"type": "queue-operation", "operation": operation, "sessionId": SESSION, "timestamp": AT,
                           **({} if text is None else {"content": text})})  # fmt: skip
@@ -156,7 +153,7 @@ ASKING: dict[str, tuple[dict[str, str], str, str]] = {
 
 @pytest.mark.parametrize("tool", ASKING)
 def test_claude_asks_for_the_output_of_a_command_in_the_background(
-    run: Run, transcript: Transcript, store: Callable[[], apsw.Connection], tool: str
+    run: Run, transcript: Transcript, store: Store, tool: str
 ) -> None:
     given, running, failed = ASKING[tool]
     transcript.used("c1", "Bash", BEGUN.format("b42"), command="make slow_test", run_in_background=True)
@@ -171,9 +168,7 @@ def test_claude_asks_for_the_output_of_a_command_in_the_background(
     ]  # fmt: skip
 
 
-def test_claude_says_how_a_command_in_the_background_ended(
-    run: Run, transcript: Transcript, store: Callable[[], apsw.Connection]
-) -> None:
+def test_claude_says_how_a_command_in_the_background_ended(run: Run, transcript: Transcript, store: Store) -> None:
     transcript.used("c1", "Bash", BEGUN.format("b43"), command="make other", run_in_background=True)
     transcript.user(
         "<task-notification>\n<task-id>b43</task-id>\n<status>failed</status>\n"
@@ -184,7 +179,7 @@ def test_claude_says_how_a_command_in_the_background_ended(
     assert prompts(store()) == []
 
 
-def test_codex(run: Run, tmp_path: Path, store: Callable[[], apsw.Connection]) -> None:
+def test_codex(run: Run, tmp_path: Path, store: Store) -> None:
     rollout = Rollout(tmp_path, "cx-1", cwd="/w/hive")
     rollout.say("user", "count the hives")
     prompt = rollout.rows[-1][1]
@@ -222,7 +217,7 @@ def test_codex(run: Run, tmp_path: Path, store: Callable[[], apsw.Connection]) -
     assert prompts(db) == ["count the hives"]
 
 
-def test_pi(run: Run, tmp_path: Path, store: Callable[[], apsw.Connection]) -> None:
+def test_pi(run: Run, tmp_path: Path, store: Store) -> None:
     todos = [{"id": 1, "text": "Weave", "done": True}, {"id": 2, "text": "Dye", "done": False}]
     talk = PiSession(tmp_path / "pi.jsonl", cwd="/w/loom")
     talk.user("weave")
@@ -250,7 +245,7 @@ def test_pi(run: Run, tmp_path: Path, store: Callable[[], apsw.Connection]) -> N
     assert [compaction["summary"] for compaction in sessions.compactions(db, "s-1")] == ["## Goal\nweave"]
 
 
-def test_gemini(run: Run, tmp_path: Path, store: Callable[[], apsw.Connection]) -> None:
+def test_gemini(run: Run, tmp_path: Path, store: Store) -> None:
     def call(identifier: str, name: str, args: dict[str, Any], output: str, status: str = "success") -> dict[str, Any]:
         response = [{"functionResponse": {"id": identifier, "name": name, "response": {"output": output}}}]
         return {"id": identifier, "name": name, "args": args, "status": status, "result": response}
@@ -282,7 +277,7 @@ def test_gemini(run: Run, tmp_path: Path, store: Callable[[], apsw.Connection]) 
     assert session["plan"] == [["1", "Bake", "in_progress"]]
 
 
-def test_opencode(run: Run, store: Callable[[], apsw.Connection]) -> None:
+def test_opencode(run: Run, store: Store) -> None:
     def tool(name: str, **more: Any) -> dict[str, Any]:
         return {"name": name, "files": [], "command": "", "given": "", "target": "", "plan": [], "done": True,
                 "outcome": "", "failed": False, **more}  # fmt: skip
@@ -326,7 +321,7 @@ def busy(transcript: Transcript, count: int = 40) -> None:
 
 @pytest.mark.parametrize("size", [1, 900, 5000])
 def test_reading_in_pieces_gives_the_same_rows(
-    run: Run, home: Path, tmp_path: Path, transcript: Transcript, store: Callable[[], apsw.Connection], size: int,
+    run: Run, home: Path, tmp_path: Path, transcript: Transcript, store: Store, size: int,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     """An outcome in a later piece, and a compaction as the first line of one."""
@@ -351,7 +346,7 @@ def test_reading_in_pieces_gives_the_same_rows(
 
 
 def test_a_kill_in_the_middle_neither_doubles_nor_loses(
-    run: Run, home: Path, tmp_path: Path, transcript: Transcript, store: Callable[[], apsw.Connection]
+    run: Run, home: Path, tmp_path: Path, transcript: Transcript, store: Store
 ) -> None:
     busy(transcript, 700)
     process = paused(home, "memory", "archive", str(transcript.path), commit=4)
@@ -368,7 +363,7 @@ def test_a_kill_in_the_middle_neither_doubles_nor_loses(
     assert (rows["name"], rows["compaction"]) == (expected["name"], expected["compaction"])
 
 
-def test_bounds_hold(run: Run, home: Path, transcript: Transcript, store: Callable[[], apsw.Connection]) -> None:
+def test_bounds_hold(run: Run, home: Path, transcript: Transcript, store: Store) -> None:
     transcript.user("go")
     many = "\n".join(f"line {number} names value_{number} and other{number}Name" for number in range(50_000))
     transcript.used("c1", "Bash", many, failed=True, command="cat " + "x" * 50_000)

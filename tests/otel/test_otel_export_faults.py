@@ -19,6 +19,7 @@ from core.store import sqlite
 from otel import log
 from otel.log import new_event
 
+Store = Callable[..., list[str]]
 PATIENCE_S = 60.0
 BATCH = 20
 MANY = 2 * BATCH + 10
@@ -42,7 +43,7 @@ def receiver() -> Iterator[Receiver]:
 
 
 @pytest.fixture
-def store(home: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[str]]:
+def store(home: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
     """Append many events, every fifth a hook's; returns their ids."""
     monkeypatch.setenv("JOELCLAW_HOME", str(home))
 
@@ -81,7 +82,7 @@ def assert_complete(receiver: Receiver, ids: list[str]) -> None:
     assert len(spans) == len([identifier for identifier in ids if int(identifier.rpartition("-")[2]) % 5 == 0])
 
 
-def test_a_receiver_that_is_down(run: Run, receiver: Receiver, store: Callable[..., list[str]]) -> None:
+def test_a_receiver_that_is_down(run: Run, receiver: Receiver, store: Store) -> None:
     ids = store(3)
     receiver.stop()
     began = time.monotonic()
@@ -100,7 +101,7 @@ def test_a_receiver_that_is_down(run: Run, receiver: Receiver, store: Callable[.
 
 @pytest.mark.parametrize("status", [500, 401, 404, 301])
 def test_an_export_stops_at_a_refused_batch_and_resumes_there(
-    run: Run, receiver: Receiver, store: Callable[..., list[str]], status: int
+    run: Run, receiver: Receiver, store: Store, status: int
 ) -> None:
     ids = store(MANY)
     receiver.plan = lambda path, number, _: Do(status if number == 1 else 200)
@@ -112,9 +113,7 @@ def test_an_export_stops_at_a_refused_batch_and_resumes_there(
     assert len(receiver.ids()) == len(ids)  # none came twice
 
 
-def test_the_sdk_retries_while_the_receiver_is_busy(
-    run: Run, receiver: Receiver, store: Callable[..., list[str]]
-) -> None:
+def test_the_sdk_retries_while_the_receiver_is_busy(run: Run, receiver: Receiver, store: Store) -> None:
     ids = store(MANY)
     receiver.plan = lambda path, number, _: Do(503 if number == 1 else 200)
     run("otel", "export", env=receiver.env)
@@ -122,9 +121,7 @@ def test_the_sdk_retries_while_the_receiver_is_busy(
 
 
 @pytest.mark.parametrize("stored", [False, True])
-def test_a_batch_without_an_answer_is_sent_again(
-    run: Run, receiver: Receiver, store: Callable[..., list[str]], stored: bool
-) -> None:
+def test_a_batch_without_an_answer_is_sent_again(run: Run, receiver: Receiver, store: Store, stored: bool) -> None:
     ids = store(MANY)
     receiver.plan = lambda path, number, _: Do(0, stored=stored) if number == 1 else Do()
     message = run("otel", "export", env=receiver.env, ok=False).json["error"]["message"]
@@ -134,7 +131,7 @@ def test_a_batch_without_an_answer_is_sent_again(
     assert len(receiver.ids()) == len(ids) + (BATCH if stored else 0)
 
 
-def test_a_slow_receiver(run: Run, receiver: Receiver, store: Callable[..., list[str]]) -> None:
+def test_a_slow_receiver(run: Run, receiver: Receiver, store: Store) -> None:
     ids = store(3)
     receiver.plan = lambda path, number, _: Do(after_s=3.0 if number == 0 else 0.0)
     failed = run("otel", "export", env={**receiver.env, "OTEL_EXPORTER_OTLP_TIMEOUT": "0.5"}, ok=False)
@@ -150,7 +147,7 @@ def holds(body: Any, uid: str) -> bool:
 
 @pytest.mark.parametrize("status", [400, 413])
 def test_one_event_that_is_refused_does_not_hold_up_the_others(
-    run: Run, receiver: Receiver, store: Callable[..., list[str]], status: int
+    run: Run, receiver: Receiver, store: Store, status: int
 ) -> None:
     ids = store(40)
     receiver.plan = lambda path, _, body: Do(status if path == "/v1/logs" and holds(body, "e-17") else 200)
@@ -164,7 +161,7 @@ def test_one_event_that_is_refused_does_not_hold_up_the_others(
 @pytest.mark.parametrize("path", ["/v1/logs", "/v1/traces"])
 @pytest.mark.parametrize("stored", [True, False])
 def test_an_exporter_that_is_killed_while_it_waits_for_an_answer(
-    run: Run, receiver: Receiver, store: Callable[..., list[str]], home: Path, path: str, stored: bool
+    run: Run, receiver: Receiver, store: Store, home: Path, path: str, stored: bool
 ) -> None:
     ids = store(MANY)
     reached, dead = threading.Event(), threading.Event()
@@ -187,7 +184,7 @@ def test_an_exporter_that_is_killed_while_it_waits_for_an_answer(
 
 
 def test_an_exporter_that_is_killed_before_it_notes_what_it_sent(
-    run: Run, receiver: Receiver, store: Callable[..., list[str]], home: Path
+    run: Run, receiver: Receiver, store: Store, home: Path
 ) -> None:
     ids = store(MANY)
     for commit in (1, 2, 3):  # each cursor that it would write
@@ -196,9 +193,7 @@ def test_an_exporter_that_is_killed_before_it_notes_what_it_sent(
     assert_complete(receiver, ids)
 
 
-def test_events_during_an_export_wait_for_the_next(
-    run: Run, receiver: Receiver, store: Callable[..., list[str]]
-) -> None:
+def test_events_during_an_export_wait_for_the_next(run: Run, receiver: Receiver, store: Store) -> None:
     ids = store(3)
     late: list[str] = []
 

@@ -55,8 +55,12 @@ class Following:
         return self.process.returncode, self.rest + out, err
 
 
+Emit = Callable[..., None]
+Follow = Callable[..., Following]
+
+
 @pytest.fixture
-def following(home: Path) -> Iterator[Callable[..., Following]]:
+def following(home: Path) -> Iterator[Follow]:
     started: list[Following] = []
 
     def start(*words: str) -> Following:
@@ -71,7 +75,7 @@ def following(home: Path) -> Iterator[Callable[..., Following]]:
 
 
 @pytest.fixture
-def emit(home: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+def emit(home: Path, monkeypatch: pytest.MonkeyPatch) -> Emit:
     monkeypatch.setenv("JOELCLAW_HOME", str(home))
 
     def store(*actions: str, now: int | None = None) -> None:
@@ -83,9 +87,7 @@ def emit(home: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     return store
 
 
-def test_backlog_then_what_comes_then_a_quiet_end(
-    run: Run, emit: Callable[..., None], following: Callable[..., Following]
-) -> None:
+def test_backlog_then_what_comes_then_a_quiet_end(run: Run, emit: Emit, following: Follow) -> None:
     for number in range(5):
         emit(f"old.{number}", now=time.time_ns() // 1_000_000 - 1000 + number)
     follower = following("--limit", "3")
@@ -97,9 +99,7 @@ def test_backlog_then_what_comes_then_a_quiet_end(
     assert follower.interrupt() == (0, b"", b"")
 
 
-def test_spooled_events_are_shown_at_once(
-    run: Run, emit: Callable[..., None], following: Callable[..., Following]
-) -> None:
+def test_spooled_events_are_shown_at_once(run: Run, emit: Emit, following: Follow) -> None:
     emit("first")
     follower = following("*")
     assert follower.actions(1) == ["first"]
@@ -111,7 +111,7 @@ def test_spooled_events_are_shown_at_once(
     assert follower.interrupt() == (0, b"", b"")
 
 
-def test_only_matching_events_are_followed(emit: Callable[..., None], following: Callable[..., Following]) -> None:
+def test_only_matching_events_are_followed(emit: Emit, following: Follow) -> None:
     emit("mail.old", "other.old")
     follower = following("mail", "--level", "info")
     assert follower.actions(1) == ["mail.old"]
@@ -120,7 +120,7 @@ def test_only_matching_events_are_followed(emit: Callable[..., None], following:
     assert follower.interrupt()[1] == b""
 
 
-def test_no_event_is_skipped_or_doubled(emit: Callable[..., None], following: Callable[..., Following]) -> None:
+def test_no_event_is_skipped_or_doubled(emit: Emit, following: Follow) -> None:
     """Same ms, times that go backwards, and bursts larger than anything read at once."""
     emit("first")
     follower = following("*")
@@ -132,9 +132,7 @@ def test_no_event_is_skipped_or_doubled(emit: Callable[..., None], following: Ca
     assert follower.interrupt() == (0, b"", b"")
 
 
-def test_waits_for_a_store_and_survives_another(
-    home: Path, emit: Callable[..., None], following: Callable[..., Following]
-) -> None:
+def test_waits_for_a_store_and_survives_another(home: Path, emit: Emit, following: Follow) -> None:
     follower = following("*")
     assert follower.line(0.6) is None and follower.process.poll() is None
     emit("a", "b")
@@ -145,7 +143,7 @@ def test_waits_for_a_store_and_survives_another(
     assert follower.interrupt() == (0, b"", b"")
 
 
-def test_ends_when_the_reader_goes_away(emit: Callable[..., None], following: Callable[..., Following]) -> None:
+def test_ends_when_the_reader_goes_away(emit: Emit, following: Follow) -> None:
     emit("a")
     follower = following("*")
     assert follower.actions(1) == ["a"]
@@ -157,7 +155,7 @@ def test_ends_when_the_reader_goes_away(emit: Callable[..., None], following: Ca
 
 
 @pytest.mark.parametrize(("words", "ends"), [([], b"otel-cli"), (["--json"], b"}")])
-def test_on_a_terminal(home: Path, emit: Callable[..., None], words: list[str], ends: bytes) -> None:
+def test_on_a_terminal(home: Path, emit: Emit, words: list[str], ends: bytes) -> None:
     emit("hostile\x1b[2Jaction")
     ours, theirs = pty.openpty()
     process = subprocess.Popen(

@@ -14,6 +14,7 @@ sys.path.insert(0, str(ROOT / "bench"))
 from notes import QUERIES, notes
 
 pytestmark = needs_server
+Filled = tuple[Path, dict[str, str]]
 COUNT = 230  # with MORE under 250, the most that the server gives at once
 TOLERANCE = 0.002
 """Scores that are equal; found and printed with four digits."""
@@ -47,7 +48,7 @@ ASKED = (
 
 
 @pytest.fixture(scope="module")
-def filled(tmp_path_factory: pytest.TempPathFactory, server: Server) -> tuple[Path, dict[str, str]]:
+def filled(tmp_path_factory: pytest.TempPathFactory, server: Server) -> Filled:
     """A home with some hundred memories, all of them on the server too; and what reads them there."""
     home = tmp_path_factory.mktemp("filled")
     cluster = server.environment(JOELCLAW_STORE_PREFIX="filled_", **PATIENT)
@@ -69,9 +70,7 @@ def ask(run: Run, home: Path, env: dict[str, str], queries: list[str], *words: s
     return [json.loads(line)["result"] for line in out.splitlines()]
 
 
-def both(
-    run: Run, filled: tuple[Path, dict[str, str]], queries: list[str], *words: str
-) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+def both(run: Run, filled: Filled, queries: list[str], *words: str) -> list[tuple[dict[str, Any], dict[str, Any]]]:
     home, cluster = filled
     local, remote = ask(run, home, NOW, queries, *words), ask(run, home, cluster, queries, *words)
     assert len(local) == len(remote) == len(queries)
@@ -86,7 +85,7 @@ def ids(result: dict[str, Any]) -> list[str]:
     return [hit["id"] for hit in result["hits"]]
 
 
-def test_eight_of_ten_hits_agree_for_forty_questions(run: Run, filled: tuple[Path, dict[str, str]]) -> None:
+def test_eight_of_ten_hits_agree_for_forty_questions(run: Run, filled: Filled) -> None:
     choose = random.Random(6)
     texts = list(notes(COUNT))
     drawn = [" ".join(choose.sample(choose.choice(texts).split(), 4)) for _ in range(40 - len(ASKED))]
@@ -107,7 +106,7 @@ def test_eight_of_ten_hits_agree_for_forty_questions(run: Run, filled: tuple[Pat
     assert first >= 36
 
 
-def test_a_hit_is_the_same_document(run: Run, filled: tuple[Path, dict[str, str]]) -> None:
+def test_a_hit_is_the_same_document(run: Run, filled: Filled) -> None:
     queries = ["zebra crossing port 4410", "Größenmaß", "handbook lamps", "paint the crossing"]
     for local, remote in both(run, filled, queries):
         local_hit = local["hits"][0]
@@ -120,9 +119,7 @@ def test_a_hit_is_the_same_document(run: Run, filled: tuple[Path, dict[str, str]
     ("--session", "s-1", "--project", "/w/zebra"), ("--session", "a `quoted` one, [x] && y:=z"),
     ("--include-discard", "--include-hold"), ("--min-score", "0.3"),
 ])  # fmt: skip
-def test_filters_and_the_trust_pass_are_the_same(
-    run: Run, filled: tuple[Path, dict[str, str]], words: tuple[str, ...]
-) -> None:
+def test_filters_and_the_trust_pass_are_the_same(run: Run, filled: Filled, words: tuple[str, ...]) -> None:
     queries = ["what is the zebra crossing service", "zebra stripes preferred", "search indexer p99 cause"]
     for local, remote in both(run, filled, queries, "--limit", "100", "--budget", "deep", *words):
         local_scores, remote_scores = ([hit["score"] for hit in answer["hits"][:9]] for answer in (local, remote))
