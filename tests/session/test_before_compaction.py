@@ -144,9 +144,8 @@ def test_on_request_the_summary_is_ours(host: Host, pi: PiSession, home: Path, r
         assert compaction[key] == prepared[key]
     assert compaction["firstKeptEntryId"] == "e005"
     assert "Mend the tide tables of Husum" in compaction["summary"]
-    assert compaction["details"] == {
-        "by": "joelclaw", "source": "extractive", "readFiles": ["tides/husum.py"], "modifiedFiles": [],
-    }  # fmt: skip
+    about = {"by": "joelclaw", "source": "extractive"}
+    assert compaction["details"] == {**about, "readFiles": ["tides/husum.py"], "modifiedFiles": []}
 
 
 def test_a_summary_of_ours_hands_its_files_on_to_the_next(pi: PiSession, run: Run) -> None:

@@ -46,9 +46,8 @@ def test_the_warm_zone_recalls_once_per_task_and_reports_it_once(run: Run) -> No
     assert not first["written"]
     assert first["writeReason"] == "not-hot"
     again = save(run, "--percent", "45")
-    assert (again["entered"], again["recalled"], again["recallReason"], again["cachedHits"]) == (
-        [], False, "unchanged", 1,
-    )  # fmt: skip
+    assert (again["entered"], again["recalled"]) == ([], False)
+    assert (again["recallReason"], again["cachedHits"]) == ("unchanged", 1)
     changed = save(run, "--percent", "46", "--message", "Also look at the readings parser")
     assert changed["recalled"]
     assert changed["recallQuery"] == f"{TASK} Also look at the readings parser"
@@ -125,10 +124,8 @@ def test_stdin_gives_the_same_fields_and_flags_beat_it(run: Run) -> None:
     result = run("checkpoint", "save", "--stdin", stdin=json.dumps(fields), env=at(0)).result
     assert (result["sessionId"], result["zone"], result["role"]) == ("s9", "warm", "gateway")
     assert result["currentTask"] == f"{TASK} | and test it"
-    beaten = run(
-        "checkpoint", "save", "--stdin", "--session", "s8", "--tokens", "1", "--window", "100", "--role", "interactive",
-        stdin=json.dumps(fields), env=at(0),
-    ).result  # fmt: skip
+    flags = ("--session", "s8", "--tokens", "1", "--window", "100", "--role", "interactive")
+    beaten = run("checkpoint", "save", "--stdin", *flags, stdin=json.dumps(fields), env=at(0)).result
     assert (beaten["sessionId"], beaten["percent"], beaten["role"]) == ("s8", 1, "interactive")
     single = {"session": "s7", "tokens": 10, "window": 100, "message": TASK, "file": "b.py", "percent": None}
     result = run("checkpoint", "save", "--stdin", stdin=json.dumps(single), env=at(0)).result
@@ -167,9 +164,8 @@ def test_the_surrounding_clients_session_is_not_changed(run: Run, home: Path, na
 def test_flush_reports_the_state_of_the_session(run: Run) -> None:
     run("memory", "write", MEMORY, env=at(0))
     save(run, "--percent", "10", "-m", TASK, "--file", "a.py", seconds=1)
-    result = run(
-        "checkpoint", "flush", "--session", "s1", "--tokens", "170000", "--window", "200000", env=at(5)
-    ).result  # fmt: skip
+    usage = ("--tokens", "170000", "--window", "200000")
+    result = run("checkpoint", "flush", "--session", "s1", *usage, env=at(5)).result
     assert result["recalled"], "a session that went from cold to a compaction is served too"
     assert (result["hits"], result["written"], result["zone"]) == (1, True, "hot")
     events = run("otel", "search", "compaction.before", "--hours", "1", env=at(6)).result["events"]

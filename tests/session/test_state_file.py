@@ -113,9 +113,8 @@ def test_parallel_hooks_in_the_hot_zone_write_the_task_once(run: Run, home: Path
     assert [result["written"] for result in results].count(True) == 1
     assert [result["recalled"] for result in results].count(True) == 1
     assert {result["writeReason"] for result in results} == {"new-task", "unchanged"}
-    assert state["counts"] == {
-        "saves": 6, "flushes": 0, "recalls": 1, "writes": 1, "injections": 0, "userMessages": 1,
-    }  # fmt: skip
+    counts = {"saves": 6, "flushes": 0, "recalls": 1, "writes": 1, "injections": 0, "userMessages": 1}
+    assert state["counts"] == counts
     assert len(state["taskMemoryIds"]) == 1
 
 

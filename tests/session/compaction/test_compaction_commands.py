@@ -357,10 +357,8 @@ def test_an_idle_session_is_not_compacted_if_pi_switched_it_off(pi: Folders, ena
     put(pi.config, "[compaction]\nidle_trigger_minutes = 5\n")
     hook(pi, "turn_end")
     assert len(pi.run("idle", "list", env={**pi.env, **NOW}).result["timers"]) == enabled
-    scheduled = pi.run(
-        "idle", "schedule", "--session", "s", "--percent", "80", "--cwd", str(pi.repo), "--agent", "pi",
-        env={**pi.env, **NOW},
-    ).result  # fmt: skip
+    words = ("idle", "schedule", "--percent", "80", "--session")
+    scheduled = pi.run(*words, "s", "--cwd", str(pi.repo), "--agent", "pi", env={**pi.env, **NOW}).result
     assert (scheduled["scheduled"], scheduled["reason"]) == (enabled, "scheduled" if enabled else "switched-off")
     other = pi.run("idle", "schedule", "--session", "t", "--percent", "80", "--agent", "claude", env={**pi.env, **NOW})
     assert other.result["scheduled"]

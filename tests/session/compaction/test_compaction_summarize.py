@@ -358,10 +358,8 @@ def path(run: Run, tmp_path: Path) -> Path:
 
 
 def summaries_after(run: Run, home: Path, path: Path, answer: object) -> list[str]:
-    event = {
-        "hook_event_name": "SubagentStop", "session_id": SESSION, "transcript_path": str(path), "cwd": CWD,
-        "agent_type": "", "last_assistant_message": answer,
-    }  # fmt: skip
+    event = {"hook_event_name": "SubagentStop", "agent_type": "", "last_assistant_message": answer}
+    event |= {"session_id": SESSION, "transcript_path": str(path), "cwd": CWD}
     run("hook", "claude", stdin=json.dumps(event))
     db = apsw.Connection(str(home / "store.db"), flags=apsw.SQLITE_OPEN_READONLY)
     return [compaction["summary"] for compaction in sessions.compactions(db, SESSION)]

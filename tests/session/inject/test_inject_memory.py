@@ -89,9 +89,8 @@ def test_after_those_with_a_word_of_the_query_come_the_newest(run: Run) -> None:
     run("memory", "write", "the tide gauge is read at noon", env=NOW)
     run("memory", "write", "Joe is active in the harbour's council", env=at_ms(-1000))
     lines = run("inject", "memory", "--session", "s").result["content"].splitlines()
-    assert [line.partition("] ")[2] for line in lines if line[:1].isdigit()] == [
-        "Joe is active in the harbour's council", "the tide gauge is read at noon",
-    ]  # fmt: skip
+    newest = [line.partition("] ")[2] for line in lines if line[:1].isdigit()]
+    assert newest == ["Joe is active in the harbour's council", "the tide gauge is read at noon"]
 
 
 def test_a_start_without_memories_is_an_event(run: Run) -> None:
@@ -175,10 +174,8 @@ def test_every_injection_names_the_project_of_origin(run: Run, elsewhere: Path) 
     assert f"({TOLD}) deploy of" in hook(run, elsewhere, "PostToolUse", **file)
     prompt = "how does the deploy in ring.py of the kestrel gateway go"
     assert f"({TOLD}) deploy of" in hook(run, elsewhere, "UserPromptSubmit", "b", prompt=prompt)
-    run(
-        "checkpoint", "save", "--session", "c", "--percent", "75", "-m", "mend the deploy of the kestrel gateway",
-        "--file", "src/ring.py", cwd=elsewhere,
-    )  # fmt: skip
+    saved = ("checkpoint", "save", "--session", "c", "--percent", "75", "--file", "src/ring.py")
+    run(*saved, "-m", "mend the deploy of the kestrel gateway", cwd=elsewhere)
     outcome = run("inject", "recovery", "--session", "c", cwd=elsewhere).out
     assert f"({TOLD}) deploy of" in outcome
 

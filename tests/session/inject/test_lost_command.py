@@ -74,9 +74,8 @@ def test_what_the_summary_lacks_by_kind(run: Run, archived: Path) -> None:
     assert file["file"] == "src/lease.py"
     names = {row["name"]: row["place"] for row in entries["names"]}
     assert names == {"LEASE_SECONDS": "src/lease.py:7", "expireLease": "src/lease.py:9", "leaseId": "src/gate.ts:14"}
-    assert {command["command"]: command["outcome"] for command in entries["commands"]} == {
-        "make test 2>&1 | tail -5": "failed", "npm run typecheck": "ok",
-    }  # fmt: skip
+    ran = {command["command"]: command["outcome"] for command in entries["commands"]}
+    assert ran == {"make test 2>&1 | tail -5": "failed", "npm run typecheck": "ok"}
     expected = ("TypeError: expireLease() missing 1 required argument", "make test 2>&1 | tail -5")
     assert [(error["error"], error["doing"]) for error in entries["errors"]] == [expected]
     assert [entry["text"] for entry in entries["words"]] == ["never raise the lease above a minute: billing needs it"]

@@ -259,9 +259,8 @@ def test_a_session_with_one_call_gets_the_same_note(run: Run, tmp_path: Path) ->
     transcript = Transcript(tmp_path / f"{SESSION}.jsonl")
     transcript.user(TASK)
     transcript.edited("e", FILE, 45, "-        pass", "+        delay = first_delay", text="first_delay next_delay")
-    assert compacted(run, transcript.path).splitlines()[2:4] == [
-        f'**Task:** "{TASK}"', "**Edited, not run since:** tide_import.py:45",
-    ]  # fmt: skip
+    expected = [f'**Task:** "{TASK}"', "**Edited, not run since:** tide_import.py:45"]
+    assert compacted(run, transcript.path).splitlines()[2:4] == expected
 
 
 def test_of_many_edited_ranges_the_last_edited_are_shown(run: Run, tmp_path: Path) -> None:

@@ -137,9 +137,8 @@ def test_a_repository_has_a_heading_and_its_memories(run: Run, tmp_path: Path) -
     assert TASK in result["heading"]["active_arc"]
     assert "Failing:" in result["heading"]["frontier"]
     assert result["heading"]["since_last_session"] == "1 session, the last on 2026-09-20"
-    assert [entry["title"] for entry in result["entries"]] == [
-        "The gauge at the north quay reports in feet", "The tide tables are cached for a day",
-    ]  # fmt: skip
+    titles = ["The gauge at the north quay reports in feet", "The tide tables are cached for a day"]
+    assert [entry["title"] for entry in result["entries"]] == titles
     shown = run(*result["entries"][0]["pointer"].split()[1:]).result
     assert "north quay" in shown["entries"][0]["text"]
     assert len(run("briefing", "--repo", str(repo), "-n", "1", env=NOW).result["entries"]) == 1
