@@ -134,13 +134,13 @@ def _find_plain(text: str, clues: Clues) -> list[Span]:
         lower = "".join(char.lower() if char.isascii() else char for char in text)
     if MARK in text:  # the kind in a mark is no name
         lower = compiled(r"(?<=\[redacted:)[a-z0-9-]+").sub(lambda kind: "." * len(kind.group()), lower)
-    assigned, others = assignments.find_names(text, lower, clues.signs)
+    names = assignments.find_names(text, lower, clues.signs)
     return [
         *tokens.find_formed(text, clues),
         *commands.find_in_commands(text, lower, clues.signs),
-        *assignments.each_once(text, assigned, lambda name: assignments.assigned_value(text, name)),
-        *prose.find_in_prose(text, lower, others, clues),
-        *structured.find_structured(text, lower, sorted(assigned + others)),
+        *assignments.each_once(names, lambda name: assignments.assigned_value(text, name)),
+        *prose.find_in_prose(text, lower, names, clues),
+        *structured.find_structured(text, lower, names),
         *spans,
     ]
 

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 MAX_JUDGED = 256  # characters of a value that are judged
 MAX_LINE = 200  # characters of a line before and after a name
 MAX_AFTER = 600  # characters after a name that decide about its value
-Name = tuple[int, int, str]
-"""The start, end and family of a name (see `family`)."""
+Name = tuple[int, int, str, int]
+"""The start, end and family of a name (see `family`), and where the first name with the same surroundings is."""
 LOOSE = frozenset(["password", "pw", "pass"])
 """Families whose value may be any word."""
 NAME_CHARS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
@@ -83,84 +83,82 @@ def label(kind: str) -> str:
     return "password" if kind in LOOSE else "api-key" if kind in ("key", "query") else kind
 
 
-def find_names(text: str, lower: str, signs: set[str]) -> tuple[list[Name], list[Name]]:
-    """The names of secrets that an assignment may follow, and those that a sentence or a field may follow.
-
-    At most 48 characters of a name on each side of a keyword are read. `signs`: the keywords in the text.
-    """
-    assigned: list[Name] = []
-    others: list[Name] = []
-    families: dict[str, str] = {}
+def find_names(text: str, lower: str, signs: set[str]) -> list[Name]:
+    """The names of secrets. At most 48 characters on each side of a keyword are read. `signs`: the text's keywords."""
+    names: list[Name] = []
+    known: dict[tuple[str, str], Name] = {}
     done = 0
     for at, end in places_of(lower, signs.intersection(NAME_PARTS)):
         if at < done:
             continue  # within the name before it
-        head, ahead = text[max(0, at - 48) : at], text[end : end + 48]
-        start, end = at - len(head) + len(head.rstrip(NAME_CHARS)), end + len(ahead) - len(ahead.lstrip(NAME_CHARS))
-        done = end
-        if text[start - 1 : start] == "\\" and text[start] in "nrt" and family(text[start + 1 : end].strip("-.")):
-            start += 1  # the letter of an escape
-        name = text[start:end]
-        if name not in families:
-            families[name] = family(name.strip("-."))
-        kind = _family_in_context(text, start, end, families[name])
-        if not kind:
-            continue
-        sign = text[end : end + 48].lstrip(" \t\"'`\\]?")[:1]
-        is_option = name[0] == "-" and (name[:2] == "--" or (kind == "password" and name[1:3].lower() != "pp"))
-        is_flag = is_option and text[end : end + 1] == " "
-        is_element = sign == ">" and (text[start - 1 : start] == "<" or "=" in text[end : end + 6])
-        is_assigning = sign in ("=", ":", ",", "|", ";") or text.startswith(("??", " ??"), end)
-        if is_assigning or is_element or (is_flag and sign != "-"):
-            assigned.append((start, end, kind))
-        if sign not in (":", "=") and not is_flag:
-            others.append((start, end, kind))
-    return assigned, others
+        surroundings = text[max(0, at - 48 - MAX_LINE) : at], text[at : end + 48 + MAX_AFTER]
+        if surroundings not in known:
+            known[surroundings] = (*_name_at(text, at, end), at)
+        start, done, kind, first = known[surroundings]
+        start, done = start + at - first, done + at - first
+        if kind:
+            names.append((start, done, kind, first))
+    return names
 
 
-def _family_in_context(text: str, start: int, end: int, kind: str) -> str:
-    """The family of the name at start..end, whose own family is `kind`, considering the text before it."""
-    name = text[start:end]
+def _name_at(text: str, at: int, end: int) -> tuple[int, int, str]:
+    """The start, end and family of the name around the keyword at..end, considering the text before it."""
+    head, ahead = text[max(0, at - 48) : at], text[end : end + 48]
+    start, end = at - len(head) + len(head.rstrip(NAME_CHARS)), end + len(ahead) - len(ahead.lstrip(NAME_CHARS))
+    if text[start - 1 : start] == "\\" and text[start] in "nrt" and family(text[start + 1 : end].strip("-.")):
+        start += 1  # the letter of an escape
+    kind, name = family(text[start:end].strip("-.")), text[start:end].lower()
     before = text[start - 1] if start else ""
-    if before == " " and name.lower() in ("key", "token") and not (kind and text[end : end + 1] == "="):  # `API key`
+    if before == " " and name in ("key", "token") and not (kind and text[end : end + 1] == "="):  # `API key`
         head = text[max(0, start - 24) : start].rstrip(" ")
-        return family((head[len(head.rstrip(NAME_CHARS)) :] + "_" + name.lower()).strip("-."))
-    if before in ("?", "&") and name.lower().endswith(("key", "sig", "signature", "auth", "appid")) and not kind:
-        return "query"
+        kind = family((head[len(head.rstrip(NAME_CHARS)) :] + "_" + name).strip("-."))
+    elif before in ("?", "&") and name.endswith(("key", "sig", "signature", "auth", "appid")):
+        kind = kind or "query"
     is_arn = before == ":" and "arn:" in text[max(0, start - 64) : start].split()[-1]
-    if is_arn or (before == "$" and text[end : end + 1] == ":"):  # `$PWD:/srv`
-        return ""
-    return kind
+    is_variable = before == "$" and text[end : end + 1] == ":"  # `$PWD:/srv`
+    return start, end, "" if is_arn or is_variable else kind
 
 
-def each_once(text: str, names: Sequence[Name], value_of: Callable[[Name], Span | None]) -> list[Span]:
+def sign_after(text: str, name: Name) -> str:
+    """The sign after a name: " " between an option and its value, "--" between two options."""
+    start, end, kind, _ = name
+    sign = text[end : end + 48].lstrip(" \t\"'`\\]?")[:1]
+    option = text[start : start + 3].lower()
+    if option[0] != "-" or text[end : end + 1] != " " or (option[1] != "-" and (kind != "password" or option == "-pp")):
+        return sign
+    return "--" if sign == "-" else " "
+
+
+def each_once(names: Sequence[Name], value_of: Callable[[Name], Span | None]) -> list[Span]:
     """What `value_of` gives for each name that is not part of the value before it.
 
     Names with the same surroundings are judged once, since a text may repeat a line thousands of times.
     """
     spans: list[Span] = []
     done = 0
-    known: dict[tuple[str, str, str], tuple[int, int, str] | None] = {}
+    known: dict[int, Span | None] = {}
     for name in names:
-        start, end, kind = name
+        start, end, _, first = name
         if start < done:
             continue
-        surroundings = text[max(0, start - MAX_LINE) : start], text[start : end + MAX_AFTER], kind
-        if surroundings not in known:
+        if first not in known:
             span = value_of(name)
-            known[surroundings] = span and (span[0] - start, span[1] - start, span[2])
-        if value := known[surroundings]:
+            known[first] = span and (span[0] - start, span[1] - start, span[2])
+        if value := known[first]:
             done = start + value[1]
             spans.append((start + value[0], done, value[2]))
             if done >= end + MAX_AFTER:  # the same beginning may have another end elsewhere
-                del known[surroundings]
+                del known[first]
     return spans
 
 
 def assigned_value(text: str, name: Name) -> Span | None:
     """The secret value after a name; None if there is none."""
-    start, name_end, kind = name
-    separator = _separator(text, start, name_end)
+    start, name_end, kind, _ = name
+    follows = sign_after(text, name)
+    is_element = follows == ">" and (text[start - 1 : start] == "<" or "=" in text[name_end : name_end + 6])
+    is_assigning = follows in ("=", ":", ",", "|", " ") or text.startswith(("??", " ??"), name_end)
+    separator = _separator(text, start, name_end) if is_assigning or is_element else None
     if separator is None:
         return None
     sign, at = separator
@@ -188,8 +186,7 @@ def assigned_value(text: str, name: Name) -> Span | None:
         is_value = (
             len(value) >= (1 if kind == "password" else 4)
             and is_assigned(value, judged, sign, tight=tight, alone=alone)
-            and not _is_argument(text, begin, value, kind)
-            and not _is_sentence(text, start, name_end, value, kind)
+            and not _is_parameter(text, name, begin, value)
         )
         end = begin + len(_trimmed(text[begin : _bare_end(text, begin, len(text))])) if is_value else 0
         end = max(end, _end_of_words(text, name, begin, end, sign))
@@ -198,9 +195,7 @@ def assigned_value(text: str, name: Name) -> Span | None:
     return (begin, end, label(kind)) if is_given else None
 
 
-def is_assigned(
-    value: str, kind: str, sign: str, *, quoted: bool = False, tight: bool = False, alone: bool = True
-) -> bool:
+def is_assigned(value: str, kind: str, sign: str, *, tight: bool, quoted: bool = False, alone: bool = True) -> bool:
     """Whether a value that is assigned to the name of a secret is a secret.
 
     `kind`: the name's family, or `schemed` after a word such as `Bearer`. `sign`: between name and value. `quoted`: the
@@ -244,13 +239,8 @@ def _is_short_password(value: str, kind: str, sign: str, *, quoted: bool, tight:
         return len(value) >= 6
     starts_plain = len(value) >= 8 - alone and value[0].isalpha() and "_" not in value
     fits = quoted or is_made_up(value) or sign[0] == "=" or kind == "pw" or starts_plain
-    return (
-        fits
-        and len(value) >= 6
-        and "/" not in value
-        and not DIGITS.isdisjoint(value)
-        and (value.upper() != value.lower() or len(value) >= 16)
-    )
+    has_letters = value.upper() != value.lower() or len(value) >= 16
+    return fits and has_letters and len(value) >= 6 and "/" not in value and not DIGITS.isdisjoint(value)
 
 
 def _is_token(value: str, sign: str, *, quoted: bool, tight: bool, alone: bool) -> bool:
@@ -285,10 +275,7 @@ def _separator(text: str, start: int, end: int) -> tuple[str, int] | None:
 
 
 def _bare_end(text: str, at: int, limit: int) -> int:
-    """The end of the bare value at `at`.
-
-    A separator inside it ends it only if the next field or white space follows: `p@ss,word` is a single value.
-    """
+    """The end of the bare value at `at`, which a separator ends only before a field or white space: not `p@ss,word`."""
     match = compiled(
         r"(?:[^\s\"'`<>,;&\\]|\\(?![nrt\"'])|[\"']\w{1,40}[\"'](?=\w)"
         r"|[,;&](?!\s|\Z|&|[\w.\[\]-]{1,30}[=:]|[\w-]{1,20} [\w-]{1,20}=))*+"
@@ -296,12 +283,18 @@ def _bare_end(text: str, at: int, limit: int) -> int:
     return match.end() if match is not None else at
 
 
-def _is_sentence(text: str, start: int, end: int, value: str, kind: str) -> bool:
-    """Whether a sentence says how to set a parameter: `add token=refresh`."""
+def _is_parameter(text: str, name: Name, at: int, value: str) -> bool:
+    """Whether the value at `at` is no secret: a sentence says how to set a parameter (`add token=refresh`), a call gets
+    a variable (`connect(password=given_bytes)`), or it is a type (`Option<String>`)."""
+    start, name_end, kind, _ = name
+    rest = text[at + len(value) : at + len(value) + 40]
+    if compiled("<(?!br)[A-Za-z]").match(rest):
+        return value.isalnum() and (value[:1].isupper() or ">(" in rest)
+    if kind == "password":
+        return rest[:1] == ")" and "_" in value and value.replace("_", "a").isalpha()
     before = text[max(0, start - 24) : start].split(" ")[-2:]
-    is_word = value.isalpha() and value.islower() and len(value) < 12 and text[start:end].islower()
     is_verb = before[1:] == [""] and before[0].strip(":").isalpha() and before[0] not in ("export", "set", "env")
-    return is_word and is_verb and kind != "password"
+    return is_verb and value.isalpha() and value.islower() and len(value) < 12 and text[start:name_end].islower()
 
 
 def _end_of_words(text: str, name: Name, begin: int, end: int, sign: str) -> int:
@@ -309,7 +302,7 @@ def _end_of_words(text: str, name: Name, begin: int, end: int, sign: str) -> int
 
     0 if there is none. `end`: the end of its first word, or 0.
     """
-    start, name_end, kind = name
+    start, name_end, kind, _ = name
     tight = sign == "=" and begin == name_end + 1
     quote = text[start - 1 : start]
     stop = text.find(quote, end, end + 80) if tight and end and quote in ("'", '"') else -1
@@ -334,17 +327,9 @@ def _end_of_words(text: str, name: Name, begin: int, end: int, sign: str) -> int
     return begin + len(value) if tight or plain or (cased and not DIGITS.isdisjoint(value)) else 0
 
 
-def _is_argument(text: str, at: int, value: str, kind: str) -> bool:
-    """Whether a value is a variable given to a call, `connect(password=given_bytes)`, or a type: `Option<String>`."""
-    rest = text[at + len(value) : at + len(value) + 40]
-    if compiled("<(?!br)[A-Za-z]").match(rest):
-        return value.isalnum() and (value[:1].isupper() or ">(" in rest)
-    return rest[:1] == ")" and kind == "password" and "_" in value and value.replace("_", "a").isalpha()
-
-
 def _quoted_end(text: str, name: Name, at: int, mark: str, sign: str, tight: bool) -> int:
     """The end of the quoted value that begins at `at`; 0 if it is no secret."""
-    start, name_end, kind = name
+    start, name_end, kind, _ = name
     head = _line_before(text, start).rsplit("\\n" if mark[0] == "\\" else "\n", 1)[-1]
     is_open = (head.count(mark) - (head.count("\\" + mark) if len(mark) == 1 else 0)) % 2
     if is_open and text[at : at + 1] in tuple(")],;+} ") and mark not in text[name_end : at - len(mark)]:
@@ -375,8 +360,9 @@ def value_below(text: str, start: int, at: int, kind: str, *, is_block: bool = F
     if not value or value[-1] in ":{[(>" or len(value.split()) > 1 or value[0] == "#":
         return 0, 0
     is_odd = not value.isalnum() or value.lower() != value != value.upper() or len(value) > 15
-    is_apart = 8 <= len(value) <= 64 and (is_odd if kind == "password" else kind != "pass" and is_made_up(value))
-    fits = is_assigned(value, kind, ":") if indented else is_apart and is_described(value, kind)
+    is_apart = 8 <= len(value) <= 64 and (is_odd if kind == "password" else is_made_up(value))
+    is_apart = is_apart and kind != "pass" and is_described(value, kind)
+    fits = is_assigned(value, kind, ":", tight=False) if indented else is_apart
     begin = text.index(value, at)
     return (begin, begin + len(value)) if fits else (0, 0)
 

@@ -123,7 +123,11 @@ class Clues:
         folded = fresh.lower()
         signs = {*filter(fresh.__contains__, _EXACT), *filter(folded.__contains__, _FOLDED)}
         if names := signs.intersection(NAME_PARTS):
-            telling = _without_ordinary(folded)
+            telling = folded.replace("authoriz", "auth z")  # without the words that announce nothing
+            for word in _ORDINARY:
+                telling = telling.replace(word, " ")
+            if "sig=" not in telling and "signature=" not in telling:
+                telling = telling.replace("sig", " ")
             signs.difference_update(name for name in names if name not in telling)
         if "://" in folded and any("@" in word.partition("://")[2] for word in words):
             signs.add("://")
@@ -172,14 +176,6 @@ class Clues:
 def may_hold_secret(text: str) -> bool:
     """Cheap pre-check: could this text contain a secret?"""
     return bool(Clues(text))
-
-
-def _without_ordinary(folded: str) -> str:
-    """Words without those that contain the name of a secret and announce nothing."""
-    folded = folded.replace("authoriz", "auth z")
-    for word in _ORDINARY:
-        folded = folded.replace(word, " ")
-    return folded if "sig=" in folded or "signature=" in folded else folded.replace("sig", " ")
 
 
 def _are_among_plain(lower: str, anchors: set[str]) -> bool:

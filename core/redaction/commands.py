@@ -66,7 +66,7 @@ _PROGRAMS = (
 )  # fmt: skip
 """(how the program begins, alternatives that its line must contain, the pattern of the option and the secret)."""
 # an option of any program, or a user or a share of Windows, before a word that looks like a password
-_OPTION = rf"(?<=\s)(?:-([pP])[ =]?|-[wv] |/u(?:ser)?:\S+ |//\S+ ){_VALUE}"
+_OPTION = rf"[-/](?<=\s.)(?:(?<=-)(?:([pP])[ =]?|[wv] )|(?<=/)(?:u(?:ser)?:\S+ |/\S+ )){_VALUE}"
 _PATTERNS = (
     # a script of Expect, a workflow of GitHub
     ("password", "assword", r"assword[^\n]{0,40}[\s;}]{1,9}send (?:-- )?[\"{]([^\"{}\n$]{3,80}?)\\{1,2}[rn]"),
@@ -145,7 +145,7 @@ def _add(match: re.Match[str], kind: str, spans: list[Span]) -> None:
     if len(value) < 3 or value[0] in "-$[<%" or is_placeholder(value) or (value.isalpha() and value.isupper()):
         return
     ports = r"[\d.-]+:(?:[\d.-]+:)*[\d.-]{1,5}(?:/|\Z)"  # `3306:3306`, `127.0.0.1:53:53/udp`
-    if not compiled(ports).match(value):
+    if ":" not in value or not compiled(ports).match(value):
         spans.append((match.start(group), match.start(group) + len(value), kind))
 
 
@@ -162,10 +162,8 @@ def find_printed(command: str, path: str, output: str) -> list[Span]:
     printing = [_prints_secret(step, command) and not any(map(selects_names, step["words"])) for step in steps]
     if not any(printing) and not _selects_secret(steps):
         return []
-    is_pipeline = {step["mark"] for step in steps[:-1]} <= {"|"}
-    is_whole = (
-        any(printing) and (all(printing) or is_pipeline) and "--password-stdin" not in command
-    )  # which prints none
+    is_alone = all(printing) or all(step["mark"] == "|" for step in steps[:-1])
+    is_whole = any(printing) and is_alone and "--password-stdin" not in command  # which prints none
     return [
         (line.start() + start, line.start() + end, "secret")
         for line in compiled(r"[^\n]+").finditer(output)

@@ -6,8 +6,8 @@ A name of a secret is followed word by word, a dozen words at most, so that the 
 from __future__ import annotations
 
 from core import TYPE_CHECKING
-from core.redaction import MARK, Span, compiled
-from core.redaction.assignments import LOOSE, Name, each_once, is_described, label, value_below
+from core.redaction import MARK, Span, compiled, places_of
+from core.redaction.assignments import LOOSE, Name, each_once, is_described, label, sign_after, value_below
 from core.redaction.clues import ANNOUNCING, FOREIGN, LOGINS
 from core.redaction.tokens import DIGITS, SIGNS, is_made_up, is_placeholder
 
@@ -15,31 +15,41 @@ if TYPE_CHECKING:
     from core.redaction.clues import Clues
 
 MAX_REACH = 220  # characters after a name that are read
+NEAR = 600  # characters from what announces a login, in which logins are looked for
 NOTHING = (0, 0)
-_WORDS = {topic: frozenset(listed.split()) for topic, listed in {
-    # After these the value follows, perhaps after another of them.
-    "links": "is was are be being been has had will should to from now still just simply currently again also always"
-    " only changed set reset rotated updated switched renamed became becomes reads says called into exactly literally"
+_LINKS = frozenset(
+    "is was are be being been has had will should to from now still just simply currently again also always only"
+    " changed set reset rotated updated switched renamed became becomes reads says called into exactly literally"
     " actually temporarily imported as est es é è je ist jest 是 is lautet jetzt soll = : | - -- – — → -> => is: was:"
-    " be: to: generated replaced with by 5 7",
-    # These begin a description of the password: "for the webhook on staging", "I got from the portal".
-    "openers": "for of on at from in to i we you he she they that which with here below used given shared field there"
-    " this today yesterday vom für den der de du del",
-}.items()}  # fmt: skip
+    " be: to: generated replaced with by 5 7".split()
+)
+"""After these the value follows, perhaps after another of them."""
+_OPENERS = frozenset(
+    "for of on at from in to i we you he she they that which with here below used given shared field there this today"
+    " yesterday vom für den der de du del".split()
+)
+"""These begin a description of the password: "for the webhook on staging", "I got from the portal"."""
 
 
 def find_in_prose(text: str, lower: str, names: list[Name], clues: Clues) -> list[Span]:
     """The (start, end, kind) of each secret in a sentence."""
-    spans = each_once(text, names, lambda name: _described_value(text, lower, name))
-    if any(map(lower.__contains__, (" it to ", "it's ", "it’s ", "one is ", "one was "))):
-        spans += _find_said_of_it(text, lower)
-    announcing = (*clues.signs.intersection(LOGINS), " pass ", " pw ", " password ")
-    return spans + _find_logins(text, lower) if clues.logins or any(map(lower.__contains__, announcing)) else spans
+    spans = each_once(names, lambda name: _described_value(text, lower, name)) + _find_said_of_it(text, lower)
+    if clues.logins:
+        return spans + _find_logins(text, lower, 0, len(text))
+    done = 0
+    for at, _ in places_of(lower, (*clues.signs.intersection(LOGINS), " pass ", " pw ", " password ")):
+        if at + NEAR > done:
+            begin, line_end = max(done, at - NEAR), text.find("\n", at + NEAR)
+            done = line_end if line_end > 0 else len(text)
+            spans += _find_logins(text, lower, begin, done)
+    return spans
 
 
 def _described_value(text: str, lower: str, name: Name) -> Span | None:
     """The value that a sentence gives to a name; None if there is none."""
-    start, end, kind = name
+    start, end, kind, _ = name
+    if sign_after(text, name) in (":", "=", " ", "--"):
+        return None
     end += text[end : end + 1] in tuple("是为は")  # "is", without spaces
     follows = text[end : end + 1] != "" and (text[end] in " \t'’,\"`*)(" or text[end - 1] in "是为は")
     at, stop = _value_after(text, lower, start, end, kind) if follows else NOTHING
@@ -53,26 +63,28 @@ def _described_value(text: str, lower: str, name: Name) -> Span | None:
 
 def _find_said_of_it(text: str, lower: str) -> list[Span]:
     """Each password in "I changed it to …", "it's now …", if the sentence is about a secret."""
-    statement = r"(?<![a-z])(?:(?:changed?|set|reset|updated?|rotated) it to|one (?:is|was)|it['’]s(?: now)?) "
     topics = r"(passw|\bpw\b)|\b(?:logins?|rotated|swapped)\b|(key|token|secret|credential)"
+    verbs = "change changed set reset update updated rotated".split()
     spans: list[Span] = []
-    for match in compiled(statement).finditer(lower):
-        sentence = lower[max(0, match.start() - 160) : match.start()].rpartition("\n")[2]
-        topic = compiled(topics).search(sentence)
+    for start, end in places_of(
+        lower, (*(f"{verb} it to " for verb in verbs), "one is ", "one was ", "it's ", "it’s ")
+    ):
+        sentence = lower[max(0, start - 160) : start].rpartition("\n")[2]
+        topic = compiled(topics).search(sentence) if not sentence[-1:].isalpha() else None
         kind = "token" if topic and topic[2] else "password"
-        at, stop = _value_at(text, match.end(), kind) if topic else NOTHING
+        at, stop = _value_at(text, end + 4 * lower.startswith("now ", end), kind) if topic else NOTHING
         if topic and stop and (topic[1] or is_made_up(text[at:stop])):
             spans.append((at, stop, kind))
     return spans
 
 
-def _find_logins(text: str, lower: str) -> list[Span]:
-    """Each password next to a user's name: `bob:…`, `bob / …`, "as bob with …".
+def _find_logins(text: str, lower: str, begin: int, stop: int) -> list[Span]:
+    """Each password at begin..stop next to a user's name: `bob:…`, `bob / …`, "as bob with …".
 
     Without a word that announces a login, in any language, the password must have both cases, a digit and a sign.
     """
     pair = (
-        r"(?<![^\s\"'`({=|>*→])((?!(?:can|could|must|should|may|will|would|to|not)\b)[\w.@\\-]{1,64}+)[\"`]?"
+        r"(?<![^\s\"'`({=|>*→])([\w.@\\-]{1,64}+)[\"`]?"
         r"(?:(:|[ \t]{1,3}[/|:][ \t]{1,3})"
         r"|([,:]?[ \t]{1,3}(?:and |with |the ){0,3}(?:(?:pass|pw|passwd|password)[ \t]{1,3}|(?<=with )))|[/ ])"
         r"[\"'`*(]{0,2}(?=\S{0,40}[\d!#$%^&*+=@~?])(?=([^\s\\:(<>{/]{5,40})(?:\s|\\|\Z))"
@@ -81,21 +93,21 @@ def _find_logins(text: str, lower: str) -> list[Span]:
         r"\b(?:creds|credentials|logins?|log(?:ged|ging)? in|sign in|basic auth|account|user(?:name|id)?|usr|ssh|ftp"
         r"|admin|as)\b[^\n]{0,60}\Z|\w ?:[ \t]*\Z|\d\.\d{1,3}[ \t]+\Z"
     )
+    verbs = r"(?:can|could|must|should|may|will|would|to|not)\b"
     known_user = r"(?i).*(?:root|admin|user|svc|ops|oracle|postgres|backup|deploy)"
     spans: list[Span] = []
-    for match in compiled(pair).finditer(text):
-        value = match.group(4).rstrip(".,;}])*\"'`")
+    for match in compiled(pair).finditer(text, begin, stop):
+        user, sign, with_name, value = match.groups()
+        value = value.rstrip(".,;}])*\"'`")
         digits, signs = not DIGITS.isdisjoint(value), not SIGNS.isdisjoint(value)
-        if not (digits or signs) or not is_described(value, "password"):
-            continue
-        user, sign, with_name, _ = match.groups()
         strong = digits and signs and value.lower() != value != value.upper()
+        is_likely = strong or sign == ":" or with_name or (sign and is_made_up(value))
+        if not is_likely or not (digits or signs):
+            continue
         head = lower[max(0, match.start() - 80) : match.start()].rpartition("\n")[2]
-        if compiled(announcement).search(head):
-            fits = strong or sign == ":" or with_name or (sign and is_made_up(value))
-        else:
-            fits = sign and (strong or (sign == ":" and is_made_up(value) and compiled(known_user).match(user)))
-        if fits:
+        of_user = sign == ":" and is_made_up(value) and compiled(known_user).match(user)
+        fits = compiled(announcement).search(head) or (sign and (strong or of_user))
+        if fits and is_described(value, "password") and not compiled(verbs).match(user):
             start = match.start(4)
             spans.append((start, start + len(value), "password"))
     return spans
@@ -133,12 +145,12 @@ def _value_after(text: str, lower: str, start: int, end: int, kind: str) -> tupl
     return found
 
 
-def _linked_value(text: str, lower: str, name: Name, words: list[tuple[int, str]], *, linked: bool) -> tuple[int, int]:
+def _linked_value(text: str, lower: str, name: Span, words: list[tuple[int, str]], *, linked: bool) -> tuple[int, int]:
     """The value that words such as "is", "was changed to", "for the server is" lead to."""
     start, end, kind = name
     opened = False
     for number, (at, word) in enumerate(words):
-        if MARK in word or (word in _WORDS["links"] and (linked or word != "from")):
+        if MARK in word or (word in _LINKS and (linked or word != "from")):
             around = lower[max(0, start - 48) : start].rsplit(".", 1)[-1] + lower[end:at]
             verbs = ("chang", "set", "updat", "rotat", "switch", "renam")
             linked = word != "to" or any(verb in around for verb in verbs)
@@ -147,7 +159,7 @@ def _linked_value(text: str, lower: str, name: Name, words: list[tuple[int, str]
         found = _value_at(text, at, kind) if linked else NOTHING
         if found[1]:
             return found
-        if (word in _WORDS["openers"] and (not number or words[number - 1][1] == "generated")) or (linked and opened):
+        if (word in _OPENERS and (not number or words[number - 1][1] == "generated")) or (linked and opened):
             opened, linked = True, False
         elif not opened and (number or word[-1] != ":" or kind not in LOOSE):
             break  # but "password root: …"

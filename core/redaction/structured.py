@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from core.redaction.assignments import Name
 
-    Plain = Callable[[str], str]
-
 MAX_DEPTH = 100  # of a JSON value: below it, nothing is kept
 _VALUE = r"(\\{0,3}[\"'`])((?:(?!\1)[^\n]){1,240})\1|(?<!\n)([^\s\"'<>,}\\]{1,240})(?<![({\[])"
 """A value in quotes, or a bare value."""
@@ -35,23 +33,20 @@ _TYPED = frozenset("text value val input content".split())
 
 def find_structured(text: str, lower: str, names: list[Name]) -> list[Span]:
     """The (start, end, kind) of each secret known by its field, call, column or manifest."""
-    in_fields = [name for name in names if _is_in_field(lower, name)]
-    spans = each_once(text, in_fields, lambda name: _value_of_field(text, name))
+    spans = each_once(names, lambda name: _value_of_field(text, lower, name))
     spans += [*_in_columns(text, names), *_in_calls(text), *(_in_inserts(text) if "values" in lower else ())]
     if "Secret" in text:
         spans += _in_json_manifests(text) + _in_yaml_manifests(text)
     return spans
 
 
-def _is_in_field(lower: str, name: Name) -> bool:
-    """Whether the name is the content, or ends the content, of a field."""
-    head = lower[max(0, name[0] - 64) : name[0]].rstrip("abcdefghijklmnopqrstuvwxyz0123456789_.-/")
-    return head.rstrip(" \t\"'\\:=>").endswith((*_LABELS, "-n")) and name[2] not in ("auth", "authorization", "query")
-
-
-def _value_of_field(text: str, name: Name) -> Span | None:
-    """The value in the field after a field that contains the name; None if there is none."""
-    _, end, kind = name
+def _value_of_field(text: str, lower: str, name: Name) -> Span | None:
+    """The value in the field after a field that is the name, or ends with it; None if there is none."""
+    start, end, kind, _ = name
+    head = lower[max(0, start - 64) : start].rstrip("abcdefghijklmnopqrstuvwxyz0123456789_.-/")
+    is_in_field = head.rstrip(" \t\"'\\:=>").endswith((*_LABELS, "-n"))
+    if not is_in_field or kind in ("auth", "authorization", "query"):
+        return None
     field = (
         r"(?i)(?:(?!\}|</|/>|\n\n|- |(?:name|key)[\"'\\ ]{0,3}[:=])[\s\S]){0,200}?"
         rf"(?:(?:value|default)[\"'\\]{{0,3}}[ \t]{{0,24}}[:=][ \t>]{{0,8}}|--value +)(?:{_VALUE})"
@@ -109,11 +104,13 @@ def _in_columns(text: str, names: list[Name]) -> list[Span]:
     """Each secret below a header, a line whose cells are names; its rows are the lines below with as many cells."""
     spans: list[Span] = []
     done = 0
-    for start, end, _ in names if any(map(text.__contains__, "|\t;,")) else ():
+    for start, end, *_ in names if any(map(text.__contains__, "|\t;,")) else ():
+        if start < done:
+            continue
         is_cell = text[end : end + 3].lstrip(" \"'`*]")[:1] in ("|", "\t", ";", ",", "\n", "\r")
         begin = text.rfind("\n", max(0, start - 400), start) + 1
         line = r"(?:[ \t\d]*→)?([\w \t\"'`*.|,;+-]{3,400})\r?\n"  # perhaps after its number in an agent's Read
-        header = compiled(line).match(text, begin) if is_cell and start >= done else None
+        header = compiled(line).match(text, begin) if is_cell else None
         delimiter = next((sign for sign in "|\t;," if sign in header[1]), "") if header else ""
         cells = [cell.strip(_CELL_MARGIN) for cell in header[1].split(delimiter)] if header and delimiter else []
         kinds = [family(cell) for cell in cells if len(cell.split()) < 4]
@@ -154,7 +151,7 @@ def _in_yaml_manifests(text: str) -> list[Span]:
     """Each value of a document in YAML that contains a Kubernetes Secret."""
     # what precedes a line (its number, the sign of a diff, list or quote), comments, tabs and returns become blanks
     sign = r"[+-]?(?!--)" if "@@ " in text else ""
-    margin = rf"(?m)^(?:[ \t]*\d+[→\t:-]|{sign})(?:[ \t]*[-|>] )*(?:#[^\n]*)?|[ \t]#[^\n]*|[\t\r]"
+    margin = rf"(?m)^(?=[ \t]*[\d#|>+-])(?:[ \t]*\d+[→\t:-]|{sign})(?:[ \t]*[-|>] )*(?:#[^\n]*)?|[ \t]#[^\n]*|[\t\r]"
     text = compiled(margin).sub(lambda match: " " * len(match.group()), text.replace("\\n", " \n"))
     block = r"(?m)^( *)(?:data|stringData): *(?:\{([^\n]*)|(?=\n))((?:\n(?:\1 [^\n]*| *+(?=\n|\Z)))*)"
     member = (
@@ -164,16 +161,18 @@ def _in_yaml_manifests(text: str) -> list[Span]:
     pair = r"[\w.-]+:[ \t]*[\"']?([^\s,}\"'$][^,}\"'\n]*)"
     spans: list[Span] = []
     begin = 0
-    for document in compiled(r"(?m)(?:^[ \t+-]{0,12}(?:---|\.\.\.)|\Z)").finditer(text):
+    for document in compiled(r"\n[ \t+-]{0,12}(?:---|\.\.\.)").finditer(text + "\n---"):
         is_secret = compiled(r"(?m)^ *kind:[ \t]*[\"']?Secret[\"']?\s*$").search(text, begin, document.start())
         for data in compiled(block).finditer(text, begin, document.start()) if is_secret else ():
-            spans += find_matches(text, "secret", pair, *data.span(2))
-            spans += find_matches(text, "secret", member, *data.span(3))
+            for number, pattern in (2, pair), (3, member):
+                spans += find_matches(text, "secret", pattern, *data.span(number)) if data[number] else []
         begin = document.end()
     return spans
 
 
-def redact_fields(value: object, plain: Plain, kind: str = "", program: str = "", depth: int = 0) -> object:
+def redact_fields(
+    value: object, plain: Callable[[str], str], kind: str = "", program: str = "", depth: int = 0
+) -> object:
     """A copy in which a value named a secret is a mark, and every other string, keys too, is redacted by `plain`.
 
     If two keys become equal, the later ones get `#2`, `#3`. `kind`: the secret that the place of the value names.
@@ -193,9 +192,13 @@ def redact_fields(value: object, plain: Plain, kind: str = "", program: str = ""
     return value
 
 
-def _redact_dict(source: dict[object, object], plain: Plain, inherited: str, depth: int) -> object:
+def _redact_dict(source: dict[object, object], plain: Callable[[str], str], inherited: str, depth: int) -> object:
     target: dict[object, object] = {}
-    labelled, typed = _labels(source) if 1 < len(source) < 32 else ("", "")
+    labelled = typed = ""  # what a `name` announces for the `value` next to it, and for a text typed there
+    for key, item in source.items() if len(source) < 32 else ():
+        if isinstance(item, str) and isinstance(key, str) and len(item) <= MAX_NAME_CHARS:
+            labelled = labelled or (family(item) if key.lower() in _LABELS else "")
+            typed = "password" if key.lower() in _ELEMENTS and names_password(item) else typed
     programs = map(source.get, ("command", "cmd", "program"))
     program = next((name for name in programs if isinstance(name, str)), "")
     for key, item in source.items():
@@ -207,18 +210,6 @@ def _redact_dict(source: dict[object, object], plain: Plain, inherited: str, dep
         else:
             target[free] = redact_fields(item, plain, kind, "" if kind else program, depth + 1)
     return target
-
-
-def _labels(source: dict[object, object]) -> tuple[str, str]:
-    """The kind of secret that a `name` announces for the `value` next to it, and for a text typed there."""
-    labelled = typed = ""
-    for key, item in source.items():
-        if isinstance(item, str) and isinstance(key, str) and len(item) <= MAX_NAME_CHARS:
-            if key.lower() in _LABELS:
-                labelled = labelled or family(item)
-            if key.lower() in _ELEMENTS and names_password(item):
-                typed = "password"
-    return labelled, typed
 
 
 def _kind(key: str, item: object, labelled: str, typed: str) -> str:

@@ -9,8 +9,6 @@ Each pattern is linear: an unbounded run is possessive, ends the match, or begin
 
 from __future__ import annotations
 
-import sys
-
 from core import TYPE_CHECKING
 from core.redaction import Span, compiled, find_secrets
 from core.redaction.clues import FORMS, MIN_TOKEN
@@ -77,12 +75,7 @@ _SHAPES = (
     ("url-password", "://",
      r"://(?=[\d_-]*[A-Za-z])((?:(?=[\w-]*?\d[A-Za-z_-]+\d)(?=(?:[A-Za-z_-]*\d){3})"
      r"|(?=(?:[A-Za-z]*\d){8}[A-Za-z\d]*[:@]))[\w-]{16,300})(?::[^\s/@]{0,100})?@(?!\S{0,40}ingest)"),
-    ("url-password", "@tcp(", r"(?<![\w.-])[\w.-]{1,64}:([^\s:@\"'/\]]{1,128})@tcp\("),
-    # of a wallet; by itself such a number is the hash of a block or a transaction
-    ("private-key", "0x",
-     r"(?i)(?<![a-z])(?:accounts|pk|wallet\(|(?:private|secret|deployer|wallet|signer|owner|admin|operator|relayer)"
-     r"[ _-]?(?:key|pk))(?:s|_[a-z]{2,20})?[\"'`]?(?:[ \t]{0,3}(?:is|was|=>?|:|,|\())?[ \t\[\"'`]{0,4}"
-     r"(0x[0-9a-f]{64})(?![0-9a-f])"),
+    ("url-password", "@tcp(", r":(?<=[\w.-]:)([^\s:@\"'/\]]{1,128})@tcp\("),
     # after `Bearer` or `Basic`, unless it is a word: "basic authentication"
     ("authorization", "bearer|basic", r"(?i:b(?<![a-z0-9]b)(?:earer|asic)[ \t]{1,4})"
      r"((?=[A-Za-z._~+/=-]*\d)[A-Za-z0-9._~+/=-]{12,}+"
@@ -93,38 +86,34 @@ _SHAPES = (
      r"(?:[ \t]*\n(?=[a-z -]*\d)[a-z\d]{4,10}(?:[- ][a-z\d]{4,10}){0,3}(?=\s|\Z)){1,15})"),
     # a statement in SQL; in small letters it begins with a verb
     ("password", "identified",
-     r"(?:IDENTIFIED|(?i:(?:create|alter|grant) [^;]{0,160}?identified))(?i: +(?:with +\S{1,64} +)?by[ \t]{1,4}"
-     r"(?:password )?)(?:(\\{0,3}[\"'`])((?:(?!\1)[^\n]){1,240})\1|((?=[^\s;]*\d)[^\s\"'<>,;)}\\]{1,240}))"),
+     r"(?:IDENTIFIED|CREATE|ALTER|GRANT|Create|Alter|Grant|create|alter|grant)"
+     r"(?:(?<=IDENTIFIED)| [^;]{0,160}?(?i:identified))(?i: +(?:with +\S{1,64} +)?by[ \t]{1,4}(?:password )?)"
+     r"(?:(\\{0,3}[\"'`])((?:(?!\1)[^\n]){1,240})\1|((?=[^\s;]*\d)[^\s\"'<>,;)}\\]{1,240}))"),
     ("password", ":5432:",
-     r"(?m)(?:^|(?<=[\s\"']))[^\s:#\"']{1,128}:5432:[^\s:]{1,64}:[^\s:]{1,64}:([^\s:\"']{3,128})(?=[\s\"']|$)"),
+     r"(?m):5432:(?<=[^\s:]:5432:)[^\s:]{1,64}:[^\s:]{1,64}:([^\s:\"']{3,128})(?=[\s\"']|$)"),
 )  # fmt: skip
 """(kind, anchors, pattern): a text with a secret of this shape contains one of the anchors."""
 
 
 def find_formed(text: str, clues: Clues) -> list[Span]:
     """The (start, end, kind) of each secret known by its form."""
-    spans: list[Span] = []
+    spans = _find_wallet_keys(text) if "0x" in clues.signs else []
+    # no letter or digit precedes the beginning, except in an escape: `\n`, `%3D`, `\u003d`
+    before = (r"(?<![A-Za-z0-9]", r"(?<=\\[nrt]", r"(?<=%[0-9A-Fa-f]{2}", r"(?<=\\u[0-9A-Fa-f]{4}")
     for kind, beginnings in FORMS.items():
         for beginning in clues.signs.intersection(beginnings.split()):
-            spans += find_matches(text, kind, _at_boundary(beginning) + _REST.get(kind, _ANY_REST))
+            begins = beginning.replace(".", r"\.").replace("$", r"\$")
+            boundary = f"(?:{'|'.join(f'{look}{begins})' for look in before)})" * beginning[0].isalnum()
+            spans += find_matches(text, kind, begins + boundary + _REST.get(kind, _ANY_REST))
     for kind, anchors, pattern in _SHAPES:
         if not clues.signs.isdisjoint(anchors.split("|")):
             spans += find_matches(text, kind, pattern)
     return spans if clues.signs.isdisjoint(("cookie", "curl", "auth")) else spans + _find_pairs(text)
 
 
-def _at_boundary(beginning: str) -> str:
-    """The pattern of a beginning that no letter or digit precedes, except an escape: `\\n`, `%3D`, `\\u003d`."""
-    from re import escape
-
-    begins = escape(beginning)
-    before = (r"(?<![A-Za-z0-9]", r"(?<=\\[nrt]", r"(?<=%[0-9A-Fa-f]{2}", r"(?<=\\u[0-9A-Fa-f]{4}")
-    return begins + f"(?:{'|'.join(f'{look}{begins})' for look in before)})" * beginning[0].isalnum()
-
-
-def find_matches(text: str, kind: str, pattern: str, begin: int = 0, stop: int = sys.maxsize) -> list[Span]:
-    """The matches that are no placeholder and do not end like an example of a token: `…xxxxxxxxxxxx`."""
-    spans = [match.span(match.lastindex or 0) for match in compiled(pattern).finditer(text, begin, stop)]
+def find_matches(text: str, kind: str, pattern: str, *within: int) -> list[Span]:
+    """The matches (`within` a start and an end) that are no placeholder and do not end like an example: `…xxxxxxxx`."""
+    spans = [match.span(match.lastindex or 0) for match in compiled(pattern).finditer(text, *within)]
     return [
         (start, end, kind)
         for start, end in spans
@@ -132,12 +121,22 @@ def find_matches(text: str, kind: str, pattern: str, begin: int = 0, stop: int =
     ]
 
 
+def _find_wallet_keys(text: str) -> list[Span]:
+    """The private keys of wallets, by the name before them; another such number is the hash of a block."""
+    name = (
+        r"(?i)(?<![a-z])(?:accounts|pk|wallet\(|(?:private|secret|deployer|wallet|signer|owner|admin|operator|relayer)"
+        r"[ _-]?(?:key|pk))(?:s|_[a-z]{2,20})?[\"'`]?(?:[ \t]{0,3}(?:is|was|=>?|:|,|\())?[ \t\[\"'`]{0,4}\Z"
+    )
+    numbers = (match.span() for match in compiled("0x[0-9A-Fa-f]{64}(?![0-9A-Fa-f])").finditer(text))
+    return [(at, end, "private-key") for at, end in numbers if compiled(name).search(text, max(0, at - 64), at)]
+
+
 def _find_pairs(text: str) -> list[Span]:
     """The values in a header's pairs that are random or named after a session, a login, a token or a signature."""
     secrets = ("sess", "sid", "auth", "token", "jwt", "csrf", "xsrf", "login", "remember", "response", "signature")
     header = (
-        r"(?i)(?:c(?<=\bc)(?:ookie[\"'\\]{0,3}[:=, ]|url [^\n]{0,400}?-b )"
-        r"|a(?<=\ba)uthorization[\"'\\]{0,3}[:=][ \t\"']{0,4}[a-z0-9-]+ )[^\n]*"
+        r"[CAca](?<=\b.)(?i:(?<=c)(?:ookie[\"'\\]{0,3}[:=, ]|url [^\n]{0,400}?-b )"
+        r"|(?<=a)uthorization[\"'\\]{0,3}[:=][ \t\"']{0,4}[a-z0-9-]+ )[^\n]*"
     )
     pair = compiled(r"(?<![^\s;:\"',])([A-Za-z0-9_.$-]{1,64})=\"?([^\s;,\"']{1,4096})")
     spans: list[Span] = []
@@ -168,9 +167,7 @@ _PUBLIC = (
 
 def find_random(text: str) -> list[Span]:
     """The random tokens of a text. The path of a URL is left alone."""
-    public = (
-        r"-----BEGIN (?:CERTIFICATE(?: REQUEST)?|(?:RSA )?PUBLIC KEY|X509 CRL)-----(?:(?!-----BEGIN)[\s\S])*?-----END"
-    )
+    public = r"-----BEGIN (?:CERTIFICATE[A-Z ]*|[A-Z ]*PUBLIC KEY|X509 CRL)-----(?:(?!-----BEGIN)[\s\S])*?-----END"
     shown = compiled(public).sub(lambda match: " " * len(match.group()), text) if "-----BEGIN" in text else text
     mapped = shown.encode("ascii", "replace").translate(_TOKEN_BYTES).decode("ascii")
     spans: list[Span] = []
@@ -272,11 +269,8 @@ def is_random(token: str) -> bool:
 
 
 def is_placeholder(value: str) -> bool:
-    """Whether a value takes the place of a secret.
-
-    That is: empty, redacted, a reference (`$PASSWORD`), hollow (`****`), a word like `changeme`, or public by its form
-    (a publishable key, an Ethereum address).
-    """
+    """Whether a value takes the place of a secret: empty, redacted, a reference (`$PASSWORD`), hollow (`****`), a word
+    like `changeme`, or public by its form (a publishable key, an Ethereum address)."""
     forms = r"""(?xis)
     \Z|\[redacted:
     # a reference in a shell, a template, a store of secrets, YAML, Terraform, a program
