@@ -361,7 +361,7 @@ def value_below(text: str, start: int, at: int, kind: str, *, is_block: bool = F
         return 0, 0
     is_odd = not value.isalnum() or value.lower() != value != value.upper() or len(value) > 15
     is_apart = 8 <= len(value) <= 64 and (is_odd if kind == "password" else is_made_up(value))
-    is_apart = is_apart and kind != "pass" and is_described(value, kind)
+    is_apart = is_apart and kind not in ("pass", "auth") and is_described(value, kind)
     fits = is_assigned(value, kind, ":", tight=False) if indented else is_apart
     begin = text.index(value, at)
     return (begin, begin + len(value)) if fits else (0, 0)
@@ -423,7 +423,7 @@ def is_described(value: str, kind: str, *, quoted: bool = False, linked: bool = 
 
     `quoted`: it may be several words. `linked`: a word such as "is" precedes it. `sure`: a statement gives it.
     """
-    min_chars = 12 if kind not in LOOSE else 1 if quoted else 5
+    min_chars = (8 if linked and set("-_").isdisjoint(value) else 12) if kind not in LOOSE else 1 if quoted else 5
     if len(value) < min_chars or value[0] in "/~.{<-$[(|% \t,)" or "](" in value or is_placeholder(value):
         return False
     digits = not DIGITS.isdisjoint(value)
@@ -446,4 +446,8 @@ def is_described(value: str, kind: str, *, quoted: bool = False, linked: bool = 
         parts = value.split("-")
         is_phrase = len(parts) > 3 and all(len(part) > 2 and part.isalpha() for part in parts)
         fits = is_phrase and not is_prose(" ".join(parts))
-    return fits and not is_technical(value) and (quoted or not is_name_of_code(value, kind, quoted=False))
+    return (
+        fits
+        and not is_technical(value)
+        and ((quoted and kind in LOOSE) or not is_name_of_code(value, kind, quoted=False))
+    )

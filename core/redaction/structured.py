@@ -129,7 +129,7 @@ def _add_rows(text: str, at: int, delimiter: str, kinds: list[str], spans: list[
         place = line.start()
         for cell, kind in zip(cells, kinds, strict=False):
             value = cell.rpartition("→")[2].strip(_CELL_MARGIN)
-            if kind and is_described(value, kind):
+            if kind and (kind in LOOSE or len(value) > 11) and is_described(value, kind):
                 start = place + cell.rindex(value)
                 spans.append((start, start + len(value), label(kind)))
             place += len(cell) + 1

@@ -75,6 +75,9 @@ _SHAPES = (
     ("url-password", "://",
      r"://(?=[\d_-]*[A-Za-z])((?:(?=[\w-]*?\d[A-Za-z_-]+\d)(?=(?:[A-Za-z_-]*\d){3})"
      r"|(?=(?:[A-Za-z]*\d){8}[A-Za-z\d]*[:@]))[\w-]{16,300})(?::[^\s/@]{0,100})?@(?!\S{0,40}ingest)"),
+    # what a login by OAuth gives to an application
+    ("token", "?code=|&code=",
+     r"[?&]code=(?=[^\s&]*\d)(?=[^\s&]*[A-Za-z])((?:[A-Za-z0-9./~-]|%2F){16,})(?![^\s&#\"'`)<>\\])"),
     ("url-password", "@tcp(", r":(?<=[\w.-]:)([^\s:@\"'/\]]{1,128})@tcp\("),
     # after `Bearer` or `Basic`, unless it is a word: "basic authentication"
     ("authorization", "bearer|basic", r"(?i:b(?<![a-z0-9]b)(?:earer|asic)[ \t]{1,4})"
@@ -309,7 +312,7 @@ def is_prose(value: str) -> bool:
 def is_technical(value: str) -> bool:
     """Whether a value is a technical term, a measure, a date, a file, an address, code or a variable."""
     terms = r"""(?xis)
-    (?:argon2|pbkdf2|bcrypt|scrypt|ed25519|oauth|1password|python|postgres|scram|v1alpha|v1beta)
+    (?:argon2|pbkdf2|bcrypt|scrypt|ed25519|oauth|1password|python|postgres|scram|v1alpha|v1beta|base64url)
     |(?=\d|[a-z]+[-_]*\d)\d*(?:sha|md|hmac|[hrpe]s|aes|rsa|utf|base|iso|rfc|https?|ipv|tls|m?fa|win|node|uuidv?|[kvx])
      [-_]*\d*(?![a-z\d])
     |(?:page|step|phase|section|column|password|token|secret|key|user|test_)[\w.]*?[\d_]{1,2}\Z
