@@ -77,7 +77,7 @@ _SHAPES = (
      r"|(?=(?:[A-Za-z]*\d){8}[A-Za-z\d]*[:@]))[\w-]{16,300})(?::[^\s/@]{0,100})?@(?!\S{0,40}ingest)"),
     # what a login by OAuth gives to an application
     ("token", "?code=|&code=",
-     r"[?&]code=(?=[^\s&]*\d)(?=[^\s&]*[A-Za-z])((?:[A-Za-z0-9./~-]|%2F){16,})(?![^\s&#\"'`)<>\\])"),
+     r"(?i)[?&]code=(?=[a-z./~%-]{,64}\d)(?=[\d./~%-]{,64}[a-z])((?:[a-z\d./~-]|%2f){16,}+)(?![^\s&#\"'`)<>\\])"),
     ("url-password", "@tcp(", r":(?<=[\w.-]:)([^\s:@\"'/\]]{1,128})@tcp\("),
     # after `Bearer` or `Basic`, unless it is a word: "basic authentication"
     ("authorization", "bearer|basic", r"(?i:b(?<![a-z0-9]b)(?:earer|asic)[ \t]{1,4})"
