@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         messages: list[str]  # what the user typed, oldest first; at a prompt only that prompt
         files: list[str]  # files that a tool wrote or edited
         items: list[Entry]  # the messages of a client without a transcript
+        bad_lines: int  # how many of the entries in the payload are in no form that is read
         error: str  # why a tool failed
         summary: str  # what the client's summariser has written for a compaction in progress
         instructions: str  # what the user asks of the summary of a compaction
@@ -134,7 +135,7 @@ class Client:
             "cwd": text_field(payload, "cwd"),
             "transcript": text_field(payload, "transcript_path"),
             "model": text_field(payload, "model"),
-            "messages": [], "files": [], "items": [], "error": "", "summary": "", "instructions": "",
+            "messages": [], "files": [], "items": [], "bad_lines": 0, "error": "", "summary": "", "instructions": "",
             "leaf": "", "percent": None, "tokens": None, "window": None,
         }  # fmt: skip
 

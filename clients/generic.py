@@ -43,8 +43,10 @@ class Generic(ExtensionClient):
         """Read a payload, which may also be one line of a session."""
         event = super().read({**payload, "entries": []}, name)
         event["session"] = session_of(payload) or event["session"]
-        lines = as_objects(payload.get("entries"))[-400:] or ([payload] if self.wrote(payload) else [])
-        event["items"] = [entry for line in lines for entry in self.entries(line)]
+        given = payload.get("entries") or ([payload] if self.wrote(payload) else [])
+        read = [self.entries(as_object(line)) for line in (given if isinstance(given, list) else [given])[-400:]]
+        event["bad_lines"] = read.count([])
+        event["items"] = [entry for entries in read for entry in entries]
         if event["kind"] == "after_compaction" and not event["transcript"]:
             event["items"].append(Entry("compaction"))
         prompts = [entry.text for entry in event["items"] if entry.kind == "prompt" and entry.text]
@@ -67,7 +69,7 @@ class Generic(ExtensionClient):
             output = line.get("output")
             if output is not None or "ok" in line:
                 found.append(result_entry(call, "\n".join(texts_in(output)), line.get("ok") is False))
-        if "role" in line and not found:
+        if not found and ("role" in line or "cwd" not in line):
             return []
         found = with_node(found, at, identifier)
         head = found[0]

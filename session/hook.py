@@ -75,6 +75,9 @@ class Hook:
         if self._agent not in (*clients.NAMES, "generic"):
             raise Failure("HOOK_UNKNOWN_AGENT", f"{self._agent[:40]!r} is not a client", "see joelclaw hook --help")
         event = self._event = client.read(_payload(data), self._event_name)
+        if event["kind"] == "ignored" and client.name == "generic":  # other clients have events that we do not need
+            about = f"{event['name'][:40]!r} is not an event; the events are {', '.join(client.events)}"
+            raise Failure("HOOK_UNKNOWN_EVENT", about, "see joelclaw hook --help")
         if event["cwd"] and "JOELCLAW_HOME" in os.environ and project.is_inside(files.home(), event["cwd"]):
             self._load_settings(event["cwd"])  # the client has started this hook in another folder
         session = self._session = self._session_of(event)
@@ -84,6 +87,9 @@ class Hook:
         with session:
             texts = self._handle(event, session)
             answer = client.answer(event, texts)
+            if bad_lines := event["bad_lines"]:
+                message = f"{bad_lines} of the entries have no known form"
+                session.faults.append({"step": "entries", "code": "BAD_LINES", "message": message})
             session.queue_event(self._completed(session, texts))
             self.claim()
             session.save_state()

@@ -197,6 +197,8 @@ def checkpoint_save(**options: Any) -> Answer:
     result = task.save_checkpoint(event, config.load(), role=given.get("role") or "")
     if ignored:
         result["ignored"] = ignored
+    if sent is not None and sent["bad_lines"]:
+        result["badLines"] = sent["bad_lines"]
     return Answer(result)
 
 

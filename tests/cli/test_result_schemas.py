@@ -88,7 +88,7 @@ def test_otel(run: Run) -> None:
 def test_checkpoint(run: Run) -> None:
     words = ("checkpoint", "save", "--session", "s")
     check("checkpoint-save", run(*words, env=at(1)))
-    check("checkpoint-save", run(*words, "--stdin", stdin='{"x": 1}', env=at(1)))
+    check("checkpoint-save", run(*words, "--stdin", stdin='{"x": 1, "entries": [{"role": "robot"}]}', env=at(1)))
     check("checkpoint-save", run(*words, "--percent", "45", "-m", "fix the buoyline importer", env=at(2)))
     hot = check("checkpoint-save", run(*words, "--percent", "65", "-m", "then the quay", "--file", "a.py", env=at(3)))
     assert hot["written"] and hot["recalled"]

@@ -406,9 +406,15 @@ def test_lines_of_an_unknown_agent_are_read_or_counted(run: Run, tmp_path: Path)
         {"role": "user", "text": "the quokka without a session"},
         {"session": "base", "role": "moderator", "text": "the quokka of a moderator"},
         {"session": "base", "role": "user", "text": ["the quokka of a list"]},
+        {"nope": 1},
     ]
     path = put(tmp_path / "log.jsonl", b"".join(json.dumps(row).encode() + b"\n" for row in rows))
     result = archive(run, "--agent", "newbot", str(path))
-    assert (result["episodes"]["added"], result["badLines"], result["skipped"]) == (5, 3, [])  # with the long line
+    assert (result["episodes"]["added"], result["badLines"], result["skipped"]) == (5, 4, [])  # with the long line
     hits = run("recall", "quokka", "--limit", "20").result["hits"]
     assert sorted(hit["session"] for hit in hits) == ["5", "base", "base", "base", "base"]
+    sent = json.dumps({"session": "own-1", "entries": [*rows[1:], 7]})
+    assert run("checkpoint", "save", "--stdin", stdin=sent).result["badLines"] == 4
+    run("hook", "generic", "turn_end", stdin=sent)
+    (event,) = run("otel", "search", "hook.degraded").result["events"]
+    assert (event["level"], event["error"]) == ("warn", "BAD_LINES: 4 of the entries have no known form")

@@ -62,6 +62,9 @@ def test_a_hook_answers_any_payload_without_an_error(run: Run, agent: str) -> No
         done = run("hook", agent, stdin=payload)
         assert done.err == "", name
         assert valid(agent, done.out), name
+    assert "UNKNOWN_EVENT" not in str(events(run, "hook.failed")), (
+        "a client may have events that joelclaw does not need"
+    )
 
 
 def test_wrong_arguments_get_an_empty_answer(run: Run) -> None:
@@ -73,9 +76,10 @@ def test_wrong_arguments_get_an_empty_answer(run: Run) -> None:
 @pytest.mark.parametrize(("agent", "stdin", "reported", "error"), [
     ("nob\udcffdy", "{}", "nob\ufffddy", "HOOK_UNKNOWN_AGENT: 'nob\ufffddy'"),  # a byte that is not UTF-8
     ("claude", "not json", "claude", "INVALID_JSON"),
+    ("generic turnend", "{}", "generic", "HOOK_UNKNOWN_EVENT: 'turnend' is not an event; the events are session_start"),
 ])  # fmt: skip
 def test_a_wrong_call_leaves_an_event(run: Run, agent: str, stdin: str, reported: str, error: str) -> None:
-    run("hook", agent, stdin=stdin)
+    run("hook", *agent.split(), stdin=stdin)
     (event,) = events(run, "hook.failed")
     assert event["error"].startswith(error) and event["metadata"]["agent"] == reported
 
