@@ -10,7 +10,7 @@ import gc
 import os
 import sys
 
-from cli.output import Answer, StdoutFullError, is_terminal, print_answer, report, tell, write_out
+from cli.output import Answer, StdoutFullError, is_terminal, print_answer, report, runnable, tell, write_out
 from core import TYPE_CHECKING, files
 from core.errors import FAILED, Failure
 
@@ -111,9 +111,22 @@ def run(path: str, call: Callable[[], Answer | int | None], *, as_json: bool) ->
         if debugging and not isinstance(error, Failure):
             raise
         code = report(path, error, as_json=as_json)
+    if files.is_store_read:
+        warn_of_lost_store()
     if code == 0 and not path.startswith(_WITHOUT_JOBS):
         start_due_jobs()
     return code
+
+
+def warn_of_lost_store() -> None:
+    """Report on stderr that the store was lost, if it was."""
+    from core.store import sqlite
+
+    try:
+        if lost := sqlite.lost_store(sqlite.open_reading()):
+            tell(runnable(f"joelclaw: {lost.message}; {lost.fix}\n"))
+    except Exception:  # the command has reported that the store cannot be read
+        pass
 
 
 def start_due_jobs() -> None:

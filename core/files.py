@@ -32,6 +32,8 @@ _OURS = frozenset(
 )
 is_read_only = False
 """Set by `doctor` and `status`: this process writes no file in the home."""
+is_store_read = False
+"""Set by commands that answer from the store: they also report that it was lost."""
 shell_path: list[str] = []
 """PATH as the caller's shell has it: see `find_no_program_here`."""
 

@@ -37,6 +37,8 @@ def write(target: str, *, force: bool) -> dict[str, Any]:
         raise Failure("BACKUP_EXISTS", f"{path} already exists", fix)
     if not os.path.exists(sqlite.path()) and not any(_members(home)):
         raise Failure("BACKUP_EMPTY", f"{home} is empty", "set JOELCLAW_HOME if your memory is elsewhere")
+    if lost := sqlite.lost_store(sqlite.open_reading()):
+        raise lost
     with reported("BACKUP", path), _work_folder(path, "backup") as work:
         written = os.path.join(work, "tar")
         manifest = _write_tar(home, written, os.path.join(work, STORE))
@@ -83,21 +85,6 @@ def is_kept(name: str) -> bool:
         return False
     is_momentary = parts[-1].endswith((".lock", ".tmp")) or ".locks" in parts
     return not is_momentary and (".work" not in parts or "observe-waiting" in parts)
-
-
-def lost_store(db: sqlite.apsw.Connection | None) -> Failure | None:
-    """STORE_LOST, with the ways to recover, if the store is missing or empty in a home with sessions, or was so.
-
-    `db`: the store; None if there is none, or if it cannot be read.
-    """
-    message = f"{sqlite.path()} is missing or empty, but this home has sessions"
-    if not files.is_store_lost():
-        if db is None or not sqlite.replaces_lost_store(db):
-            return None
-        message = f"{sqlite.path()} was missing or empty, and has been created anew"
-    fix = "`joelclaw restore FILE --force` restores a backup (the current data is set aside); then"
-    fix += " `joelclaw memory archive --all` archives the transcripts that the clients still have"
-    return Failure("STORE_LOST", message, fix)
 
 
 @contextmanager

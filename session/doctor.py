@@ -31,7 +31,7 @@ from core.store import cluster, cluster_sync, folders, sqlite, store_file
 from memory.archive import transcript_files
 from otel import export, log
 from recall import vectors
-from session import backup, doctor_hooks, own_command
+from session import doctor_hooks, own_command
 from session.doctor_hooks import Finding, error, note, warning
 from session.install import plan
 from session.install.client_settings import settings_of
@@ -188,7 +188,7 @@ def check_store(examination: Examination) -> Iterator[Finding]:
         about["schema"] = counted["schema"]
         examination.facts |= {"counts": counted["counts"], "events": {**counted["events"], "waiting": 0}}
         examination.facts["embedding"] = {"vectors": counted["vectors"]}
-    if (lost := backup.lost_store(examination.db)) is not None:
+    if (lost := sqlite.lost_store(examination.db)) is not None:
         yield _finding("store", lost)
     if examination.db is not None:
         about |= counted["file"]

@@ -23,6 +23,7 @@ from typing import IO
 
 import apsw
 
+from core import files
 from core.background import LIMIT
 
 FIRST_PID = 2**22 + 1  # above Linux's largest process id, so that no such process is alive
@@ -227,6 +228,7 @@ def _module_state() -> Iterator[None]:
         yield
     finally:
         Hook._watch = watch  # type: ignore[method-assign]
+        files.is_store_read = False
         for db in apsw.connections():
             if id(db) not in connections and db.filename:  # those in memory are tokenizers that a module keeps
                 with contextlib.suppress(apsw.Error):

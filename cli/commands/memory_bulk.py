@@ -76,6 +76,8 @@ def export(
     from memory import transfer
 
     names = parse_collections(collection)
+    if lost := sqlite.lost_store(sqlite.open_reading()):  # the copy would replace a complete one
+        raise lost
     lines = transfer.export_lines(sqlite.open_or_empty(), names)
     while block := list(islice(lines, 500)):
         if not write_bytes(b"".join(block)):

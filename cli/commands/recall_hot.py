@@ -6,7 +6,7 @@ import os
 import time
 
 from cli.input import current_session, time_range
-from cli.output import Answer, is_for_person, require_known, runnable, step, tell, template, write_verbatim, wrong_usage
+from cli.output import Answer, is_for_person, require_known, runnable, step, template, write_verbatim, wrong_usage
 from core import TYPE_CHECKING, clock, config, files, json_text, project
 from core.errors import Failure
 from core.redaction import redact
@@ -56,8 +56,8 @@ def recall(**options: Any) -> Answer | int:
     _save_last(result)
     if options["verbatim"]:
         return write_verbatim("".join(found["observation"] + "\n" for found in result["hits"]))
-    if not result["hits"]:
-        _warn_of_lost_store(result)
+    if not result["hits"] and (lost := sqlite.lost_store(sqlite.open_reading())):
+        result["warnings"] = [runnable(f"{lost.message}; {lost.fix}")]
     raw = None
     if options["raw"]:
         raw = "\n".join(hit.line(found, result["preferredProject"] or "") for found in result["hits"])
@@ -245,13 +245,3 @@ def _next_action(result: dict[str, Any]) -> NextAction:
         command = "joelclaw recall <query> --include-hold --include-discard"
         return template(command, "include the hits that were left out", "the same query", result["query"][:200])
     return step("joelclaw memory stats", "what there is to recall")
-
-
-def _warn_of_lost_store(result: dict[str, Any]) -> None:
-    db = sqlite.open_reading()
-    if files.is_store_lost() if db is None else sqlite.replaces_lost_store(db):
-        from session import backup
-
-        if lost := backup.lost_store(db):
-            result["warnings"] = [runnable(f"{lost.message}; {lost.fix}")]
-            tell(f"joelclaw: {result['warnings'][0]}\n")

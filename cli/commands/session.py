@@ -99,7 +99,7 @@ def briefing(
     folder, name, now = project.folder_of(given), project.name_of(given), clock.now_ms()
     store = SessionStore()
     latest: list[Session] = store.read("work", lambda db: stored_sessions.last_of_project(db, name, folder), [])
-    db = store.reading() or sqlite.open_in_memory()
+    db = sqlite.open_or_empty()
     task, *unfinished = lines_left(db, latest, folder, now) or [""]
     if not task.startswith("**Task"):
         task, unfinished = "", [task, *unfinished] if task else []

@@ -110,6 +110,21 @@ def open_reading() -> apsw.Connection | None:
         raise as_failure(error) from None
 
 
+def lost_store(db: apsw.Connection | None) -> Failure | None:
+    """STORE_LOST, with the ways to recover, if the store is missing or empty in a home with sessions, or was so.
+
+    `db`: the store; None if there is none, or if it cannot be read.
+    """
+    message = f"{path()} is missing or empty, but this home has sessions"
+    if not files.is_store_lost():
+        if db is None or not replaces_lost_store(db):
+            return None
+        message = f"{path()} was missing or empty, and has been created anew"
+    fix = "`joelclaw restore FILE --force` restores a backup (the current data is set aside); then"
+    fix += " `joelclaw memory archive --all` archives the transcripts that the clients still have"
+    return Failure("STORE_LOST", message, fix)
+
+
 def replaces_lost_store(db: apsw.Connection) -> bool:
     """Whether this store was created in place of a lost store, and its sessions were not archived again."""
     return bool(db.execute("SELECT count(*) FROM upkeep WHERE name = 'lost'").get)
@@ -129,6 +144,7 @@ def open_unchanged(where: str) -> apsw.Connection:
 
 def open_or_empty() -> apsw.Connection:
     """The store to read from, or an empty store in memory if there is none yet."""
+    files.is_store_read = True
     return open_reading() or open_in_memory()
 
 

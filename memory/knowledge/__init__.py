@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from core import TYPE_CHECKING, clock, config, words
+from core import TYPE_CHECKING, clock, config, files, words
 from core.errors import Failure
 from core.store import sqlite
 from recall import engine, hit
@@ -35,6 +35,7 @@ def search(
     depth = 500 if below else 200 if types else 4 * limit
     asked = Query(query, limit=max(limit, depth), min_score=min_score, budget="balanced", collections=("knowledge",))
     try:
+        files.is_store_read = True
         db = sqlite.open_reading()
         result = engine.recall(db or sqlite.open_in_memory(), asked, now=clock.now_ms(), config=config.load())
     except (Failure, sqlite.StoreError) as error:  # under the code that callers of a knowledge search know

@@ -83,6 +83,32 @@ def test_a_backup_restores_it(run: Run, filled: Path, tmp_path: Path) -> None:
     assert reported(filled) == []
 
 
+READING = (
+    "recall scheduler", "recall how make", "memory search scheduler", "memory list", "memory stats", "memory recent",
+    "memory scorecard", "session list", "session show s1", "sessions search scheduler", "briefing", "otel list",
+    "otel stats", "lost", "knowledge search scheduler",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("is_new", [False, True])
+def test_each_command_that_reads_it_warns_once_and_none_writes_a_copy(
+    run: Run, filled: Path, tmp_path: Path, is_new: bool
+) -> None:
+    copy = str(tmp_path / "mine.tar.gz")
+    size = run("backup", copy).result["bytes"]
+    (filled / "store.db").unlink()
+    if is_new:
+        attempt(filled, "memory", "write", NOTE).assert_done()
+    (problem,) = reported(filled)
+    for words in READING:
+        read = attempt(filled, *words.split())
+        assert "missing or empty" in read.err and read.err.count(problem["fix"]) == read.err.count("\n") == 1, words
+    for words in (("backup", copy, "--force"), ("memory", "export")):
+        refused = run(*words, ok=False)
+        assert (refused.code, refused.json["error"]["code"], refused.json["fix"]) == (1, "STORE_LOST", problem["fix"])
+    assert Path(copy).stat().st_size == size
+
+
 def test_a_hook_tells_the_agent_nothing_about_it(run: Run, filled: Path) -> None:
     (filled / "store.db").unlink()
     payload = json.dumps({"session_id": "s", "messages": ["Mend the scheduler."], "percent": 10})
@@ -93,6 +119,8 @@ def test_a_hook_tells_the_agent_nothing_about_it(run: Run, filled: Path) -> None
 def test_a_home_without_sessions_is_not_lost(home: Path, tmp_path: Path, run: Run) -> None:
     recalled = attempt(tmp_path / "new", *RECALL)
     assert (recalled.err, "warnings" in recalled.result) == ("", False) and reported(tmp_path / "new") == []
+    (tmp_path / "new" / "config.toml").write_text("[recall]\nlimit = 3\n")
+    attempt(tmp_path / "new", "backup", str(tmp_path / "mine.tar.gz")).assert_done()
     payload = {"hook_event_name": "UserPromptSubmit", "session_id": "s1", "prompt": "paint the pump", "cwd": "/"}
     for _ in range(2):
         attempt(tmp_path / "new", "hook", "claude", stdin=json.dumps(payload).encode())
