@@ -35,6 +35,8 @@ def memory_write(**options: Any) -> Answer:
     from memory import gate
     from memory.write import Draft, clean_text, write
 
+    if options["for_all"] and options["project"]:
+        raise wrong_usage("--global contradicts --project", "give one of them")
     settings = config.load()
     text = clean_text(text_or_stdin(options["text"]) or "")  # before the store is opened: wrong usage leaves no trace
     db = sqlite.open_writing(busy_ms=settings.get_int("store.busy_ms"), durable=True)

@@ -229,6 +229,8 @@ def exclude(
     remove: Annotated[str | None, Option(metavar="FOLDER", help="Archive this folder again")] = None,
 ) -> Answer:
     """Never archive what happens in a folder."""
+    if (folder is not None) + list + (remove is not None) > 1:
+        raise wrong_usage("FOLDER, --list and --remove cannot be used together", "give one of them")
     steps = _steps_if_damaged()
     known = switches.load()[0]["excluded"]
     if list:

@@ -120,6 +120,8 @@ def test_a_mistyped_command_is_guessed(usage_error: Told, words: str, expected: 
     ("recall x --client foo", "there is no option --client"),
     ("memory purge x --dry-run --yes", "--yes contradicts --dry-run"),
     ("memory edit x --pin --unpin", "--unpin contradicts --pin"),
+    ("memory write x --project other/repo --global", "--global contradicts --project"),
+    ("exclude a --remove b", "FOLDER, --list and --remove cannot be used together"),
 ])  # fmt: skip
 def test_what_is_wrong_is_named(usage_error: Told, words: str, message: str) -> None:
     assert usage_error(*words.split())["error"]["message"] == message
