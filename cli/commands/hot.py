@@ -176,31 +176,28 @@ def checkpoint_save(**options: Any) -> Answer:
 
     given: dict[str, Any] = {}
     ignored: list[str] = []
-    sent = folder = None
+    sent: dict[str, Any] = {}
     if options["stdin"]:
+        from clients.generic import Generic
+
         example = 'give an object, such as {"session": "ID", "percent": 45, "messages": ["..."]}'
         fields, ignored = read_json(4_000_000, "give the last messages only", example, _TURN_KEYS)
-        folder, entries = fields.pop("cwd", None), fields.pop("entries", None)
-        if entries:
-            from clients.generic import Generic
-
-            sent = Generic().read({**fields, "cwd": folder, "entries": entries}, "turn_end")
-            given = {"message": sent["messages"], "file": sent["files"], "session": sent["session"]}
+        about = {name: fields.pop(name, None) for name in ("cwd", "entries")}
+        read = Generic().read({**about, "session": fields.get("session")}, "turn_end")
+        given = {"message": read["messages"], "file": read["files"], "session": read["session"]}
         given |= _checked("checkpoint save", fields)
+        sent = {"items": read["items"], "cwd": read["cwd"], "bad_lines": read["bad_lines"]}
     flags = {name: value for name, value in options.items() if value not in (None, [])}
     if "percent" in flags or "tokens" in flags:  # flags replace the context usage that stdin gives
         given |= {"percent": None, "tokens": None}
     given |= flags
     event = _event("turn", required_session(given.get("session")), given)
-    if sent is not None:
-        event["items"], event["cwd"] = sent["items"], sent["cwd"]
-    elif isinstance(folder, str):
-        event["cwd"] = folder
+    event.update(sent)  # type: ignore[typeddict-item]  # its keys are those of an event
     result = task.save_checkpoint(event, config.load(), role=given.get("role") or "")
     if ignored:
         result["ignored"] = ignored
-    if sent is not None and sent["bad_lines"]:
-        result["badLines"] = sent["bad_lines"]
+    if event["bad_lines"]:
+        result["badLines"] = event["bad_lines"]
     return Answer(result)
 
 

@@ -58,6 +58,7 @@ def save_checkpoint(event: HookEvent, config: Config, *, role: str = "") -> dict
         session.plan = TaskPlan(recall_reason=OFF, write_reason=OFF)
         return _result(session, {}, began)
     with session:
+        event["cwd"] = session.folder(event["cwd"])  # the agent runs the command in its folder
         session.usage = usage_of(event)
         record(event, session)
         session.save()

@@ -131,3 +131,15 @@ def test_no_event_contains_what_the_user_said_in_excluded_folders(run: Run, tmp_
     events = run("otel", "list", "--hours", "1", env=NOW).result["events"]
     assert "context.refresh.injected" in {event["action"] for event in events}
     assert "gothenburg" not in json.dumps(events).lower()
+
+
+def test_a_session_of_a_script_belongs_to_the_folder_of_its_first_command(
+    run: Run, tmp_path: Path, client: Path
+) -> None:
+    save = ("checkpoint", "save", "--session", "s1", "--percent", "75", "--message")
+    for folder in (client / "app", tmp_path):
+        run(*save, SAID, env=NOW, cwd=folder)
+    (row,) = run("session", "list", "--project", "app", env=NOW).result["sessions"]
+    assert row["sessionId"] == "s1"
+    run("exclude", str(client), env=NOW)
+    assert run(*save, "then the gauge", env=NOW, cwd=tmp_path).result["writeReason"] == "excluded"
