@@ -117,9 +117,10 @@ def one_line(text: str) -> str:
         text = "".join(c for c in text if c.isspace() or (c.isprintable() and c != REPLACEMENT))
     # angle brackets stay readable as their single quotation marks; backticks would open code
     text = " ".join(text.translate(str.maketrans("<>`", "‹›'")).split())
-    for doubled in ("##", "**", "~~"):
-        while doubled in text:
-            text = text.replace(doubled, doubled[0])
+    # Headings and the ends of our labels, `**Failing:**`; other asterisks are text: `make: *** no rule`, `src/**/*.ts`.
+    for mark, broken in (("##", "#"), ("~~", "~"), (":**", ":*"), ("**:", "*:")):
+        while mark in text:
+            text = text.replace(mark, broken)
     text = _without_delimiter(text)
     first, _, rest = text.partition(" ")
     while first and not first.strip("#*+-=~>|_›"):  # a list marker, a heading or a quote, at the start only

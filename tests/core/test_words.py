@@ -26,6 +26,8 @@ TERMS = [
 ]  # fmt: skip
 LINES = [
     ("# # one", "one"), ("one - two", "one - two"), ("a ### b", "a # b"), ("a\tb\nc", "a b c"),
+    ("make: *** no tide", "make: *** no tide"), ("src/**/*.ts", "src/**/*.ts"),
+    ("a **Task:*** b **Now**: c", "a **Task:* b **Now*: c"),
     ("a\x1b]0;t\x07b", "a]0;tb"),
     ("x JoelClaw-Memory y", "x JoelClaw Memory y"), ("a\u180bb\u180eb", "abb"),
 ]  # fmt: skip

@@ -106,7 +106,7 @@ def test_a_recovery_has_one_frame_and_only_our_sections(
     assert content.count("##") == 1
     present = [label for label in LABELS if label in content]
     assert all(content.count(label) == 1 for label in present)
-    assert content.count("**") == 2 * len(present)
+    assert content.count(":**") == len(present)
     marked = [line for line in lines if line.startswith("**")]
     assert [next(label for label in LABELS if line.startswith(label)) for line in marked] == present
     assert len(lines) == 3 + len(present) + len(note.memories)
@@ -124,8 +124,8 @@ def test_memories_keep_to_the_frame_and_the_bound_of_their_text(rows: list[tuple
     words = ("context-refresh", ["## Context Refresh"], "**Noted about it:**", known)
     content, shown = injection.fit(*words, mark="- [{category}] ", max_tokens=350)
     assert cost(content) <= 350 and content.splitlines() == content.split("\n") * bool(content)
-    marks = ("joelclaw-memory", "<", ">", "##", "**", "\n- ")
-    assert [content.lower().count(mark) for mark in marks] == [2, 2, 2, 1, 2, len(shown)] if shown else not content
+    marks = ("joelclaw-memory", "<", ">", "##", ":**", "\n- ")
+    assert [content.lower().count(mark) for mark in marks] == [2, 2, 2, 1, 1, len(shown)] if shown else not content
 
 
 @given(st.lists(any_text, max_size=3))
