@@ -193,6 +193,9 @@ def subjects_of(step: Step) -> set[str]:
         return {step["program"]}
     checks = ("test", "lint", "build", "type", "e2e", "check", "bench")
     subjects = {kind_of(step)}
+    script = next((word for word in step["words"][1:] if not word.startswith("-")), "")
+    if is_file(script) and step["program"] in {"bash", "sh", "zsh", *shell_command.INTERPRETERS}:  # also `./script`
+        subjects.add(script.rpartition("/")[2])
     for word in words.split(kind_of(step)):
         subjects.update(check for check in checks if check in word)
         if word in ("tsc", "tsgo", "mypy"):

@@ -248,6 +248,17 @@ def test_a_check_that_ran_clears_the_edit(run: Run, tmp_path: Path, command: str
     assert "**Task:**" in note and "Edited, not run since" not in note
 
 
+@pytest.mark.parametrize(("failed", "worked"), [
+    ("./tide.sh", "bash scripts/tide.sh"), ("sh a/tide.sh", "./tide.sh"), ("python tide.py", "python3 tools/tide.py"),
+    ("npm run build", "npm run build:prod"), ("./tide.sh", "bash scripts/ebb.sh"),
+])  # fmt: skip
+def test_a_script_that_runs_in_another_way_does_not_fail(run: Run, tmp_path: Path, failed: str, worked: str) -> None:
+    transcript = session(tmp_path / f"{SESSION}.jsonl")
+    transcript.used("fails", "Bash", "Exit code 127\nnot found", failed=True, command=failed)
+    transcript.used("works", "Bash", "fine", command=worked)
+    assert (f"**Failing:** `{failed}`" in compacted(run, transcript.path)) is ("ebb" in worked)
+
+
 def test_a_placeholder_of_the_client_is_no_task(run: Run, tmp_path: Path) -> None:
     transcript = session(tmp_path / f"{SESSION}.jsonl")
     transcript.user("[Image #1]")
