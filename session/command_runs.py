@@ -59,16 +59,24 @@ def failing(calls: Sequence[Call], edits: Sequence[Edit] = ()) -> Call | None:
     return None
 
 
-def failure_line(failure: Call, characters: int, tokens: int | None = None) -> str:
-    """What failed and why; the call's own error is cut to these characters and estimated tokens."""
+def in_folder(command: str, folder: str) -> str:
+    """A command as it is run in a folder: without `cd` into that folder."""
+    for shown in (folder, f"'{folder}'", f'"{folder}"'):
+        command = command.removeprefix(f"cd {shown} && ")
+    return command
+
+
+def failure_line(failure: Call, folder: str, characters: int, tokens: int | None = None) -> str:
+    """What failed in the session's folder, and why; the call's own error is cut to these characters and tokens."""
     error = clip(one_line(failure["error"]), characters, tokens)
-    command = as_code(failure["command"]) if len(failure["command"]) <= FORM_CHARS else ""
+    command = in_folder(failure["command"], folder)
+    command = as_code(command) if len(command) <= FORM_CHARS else ""
     if failure["outcome"] == "ok":
         return f'**Failing:** {command or "a command"} printed "{error}"'
     return f"**Failing:** {command + ': ' if command else ''}{error}"
 
 
-def running_line(calls: Sequence[Call]) -> str:
+def running_line(calls: Sequence[Call], folder: str) -> str:
     """The last command in the background that was not seen to end, and the client's name for its process.
 
     A command that began two hours before the last call is left out: it may have ended.
@@ -76,7 +84,7 @@ def running_line(calls: Sequence[Call]) -> str:
     latest = max((call["at"] or 0 for call in calls), default=0)
     for call in reversed(calls):
         is_recent = latest - (call["at"] or latest) <= 2 * HOUR_MS
-        if call["outcome"] == "running" and is_recent and (code := as_code(call["command"])):
+        if call["outcome"] == "running" and is_recent and (code := as_code(in_folder(call["command"], folder))):
             process = f", as {call['error']}" if call["error"] else ""
             return f"**Running:** {code} in the background{process}" if len(code) <= 90 else ""
     return ""

@@ -196,13 +196,13 @@ class _Work:
                 continue
             programs = [step["program"] for step in shell_command.steps(command) if shell_command.does(step)]
             if any(program not in ("git", "gh", own_command.NAME) for program in programs):
-                key = _without_filters(self._in_folder(command))
+                key = _without_filters(command_runs.in_folder(command, self._folder))
                 last[key] = call
                 weight = self._faded(4.0 if command_runs.is_check(command) else 1.0, call["number"])
                 weights[key] = weights.get(key, 0.0) + weight
         found = []
         for key, call in last.items():
-            command = self._in_folder(call["command"])
+            command = command_runs.in_folder(call["command"], self._folder)
             doing = [" ".join(step["words"]) for step in shell_command.steps(call["command"]) if not step["looks"]]
             entry = {
                 "command": command, "outcome": shell_command.reliable_outcome(call["command"], call["outcome"]),
@@ -228,7 +228,7 @@ class _Work:
                 error = _reason(call)
                 if error and not self._summary.has_line(error):
                     shape = "".join("0" if char.isdigit() else char for char in error)
-                    doing = " ".join(self._in_folder(call["command"]).split())[:MAX_ERROR_CHARS]
+                    doing = " ".join(command_runs.in_folder(call["command"], self._folder).split())[:MAX_ERROR_CHARS]
                     get = recall_command(error, self._session)
                     found.setdefault(shape, {"error": error, "doing": doing, "get": get})
         return list(found.values())
@@ -254,14 +254,6 @@ class _Work:
             place = relative(place_of("", call["command"]), self._folder).removeprefix("./")
             if place.rpartition(".")[2] in ENDINGS and "/" in place and not set(place) & set("*$:{}<>=\\"):
                 yield place, False
-
-    def _in_folder(self, command: str) -> str:
-        """A command without `cd` into the project's folder."""
-        for folder in (self._folder, shlex.quote(self._folder), f'"{self._folder}"'):
-            start = f"cd {folder} && "
-            if self._folder and command.startswith(start):
-                return command[len(start) :].lstrip()
-        return command
 
     def _faded(self, weight: float, number: int) -> float:
         return weight * fading(max(0, self._last - number))

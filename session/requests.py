@@ -130,11 +130,11 @@ def last_request(prompts: Sequence[str]) -> str:
     )
 
 
-def open_request(history: History, session: Session, calls: Sequence[Call], summary: str = "") -> str:
+def open_request(history: History, session: Session, calls: Sequence[Call], summary: str = "", extra: int = 0) -> str:
     """The requests of the open turn: its first and last request, and its last words: `"…" · then: "…"`.
 
     If all of them are short ("continue"), the requests that they may be about come first. A request of a turn that has
-    ended says so. It is "" if a client's summary repeats all of them.
+    ended says so. It is "" if a client's summary repeats all of them. `extra` is the characters beyond the usual.
     """
     # times and prompts; the agent's words are ""
     said = [(at, prompt) for at, prompt in history.conversation(READ_CHARS) if not words.is_only_redacted(prompt)]
@@ -148,7 +148,7 @@ def open_request(history: History, session: Session, calls: Sequence[Call], summ
         earlier = [prompt for prompt in before if prompt not in shown][-12:]
         found = _requests_before(earlier) or ([] if shown else earlier[-1:])
         shown = dict.fromkeys(found, " (turn ended)") | shown
-    quoted = [opening(prompt, LAST_CHARS if at else LINE_CHARS) for at, prompt in enumerate(shown)]
+    quoted = [opening(prompt, (LAST_CHARS if at else LINE_CHARS) + extra) for at, prompt in enumerate(shown)]
     known = " ".join(summary.lower().translate(str.maketrans("<>`", "‹›'")).split())  # as `one_line` writes them
     if all(" ".join(part.split()) in known for text in quoted for part in text.lower().split(CUT)):
         return ""

@@ -118,11 +118,11 @@ def lines_left(db: apsw.Connection, sessions: Sequence[ArchivedSession], folder:
             age = _age(max(0, now - session["updated_at"]))
             lines += [f"**Task of the last session** ({age}): {request}"] if request else []
         if session in worked[:1] and session["folder"] == folder:
-            lines += _open_work(history, calls)
+            lines += _open_work(history, calls, folder)
     return [line for line in lines if line]
 
 
-def _open_work(history: History, calls: Sequence[Call]) -> list[str]:
+def _open_work(history: History, calls: Sequence[Call], folder: str) -> list[str]:
     """The lines that were edited, and neither run nor committed since; and the failure that is still open."""
     from session import command_runs
 
@@ -130,7 +130,7 @@ def _open_work(history: History, calls: Sequence[Call]) -> list[str]:
     failure = command_runs.failing(calls, edits)
     return [
         command_runs.unrun_line(history, edits, calls, {}, room=240),
-        command_runs.failure_line(failure, 110) if failure else "",
+        command_runs.failure_line(failure, folder, 110) if failure else "",
     ]
 
 

@@ -187,7 +187,10 @@ def work_note(db: apsw.Connection, session: Session, *, kept: str, more_queries:
         asked = task_query(session.state.messages[-1:])
         more_queries = [query for query in more_queries if query != asked] or more_queries
     max_tokens = session.config.get_int("inject.max_tokens")
-    work = _work_lines(history, archived, calls, summary, shown_as, room=round(max_tokens * 4 * 0.42))
+    request = open_request(history, archived, calls, summary)
+    task = [f"**Task:** {request}"] if request else []
+    lines = [*task, *_work_lines(history, archived, calls, shown_as)]
+    work = _fitting_lines(lines, round(max_tokens * 4 * 0.42))
     folder = checkout or archived["folder"]
     files = list(dict.fromkeys(place["file"] for place in places))
     is_there = os.path.isdir(folder)
@@ -207,16 +210,25 @@ def work_note(db: apsw.Connection, session: Session, *, kept: str, more_queries:
         where = _place_lines(current, shown_as, max(size, 0))
         left = size - sum(len(line) + 1 for line in where)
         remembered, memories = _memory_lines(session.state.recalled_memories, left)
-        body = [*work, *(["**Where:**", *where] if where else []), *remembered]
-        content = framed(body, queries)
-        if cost(content) <= max_tokens:
+        rest = [*(["**Where:**", *where] if where else []), *remembered]
+        if cost(framed([*work, *rest], queries)) <= max_tokens:
             break
+    for line in lines:  # that did not fit, in the room that is left
+        longer = [each for each in lines if each in work or each == line]
+        work = longer if cost(framed([*longer, *rest], queries)) <= max_tokens else work
+    body = [*work, *rest]
+    content = framed(body, queries)
     if not (body or queries) or cost(content) > max_tokens:
         return Note()
     for query in more_queries:
         with_query = framed(body, [*queries, query])
         if len(queries) < MOST_QUERIES and query not in queries and cost(with_query) <= max_tokens:
             queries, content = [*queries, query], with_query
+    spare = (max_tokens - cost(content)) * 4
+    for extra in (spare // 4, spare // 2) if task and task[0] in work else ():
+        request = open_request(history, archived, calls, summary, extra)
+        with_request = framed([f"**Task:** {request}", *body[1:]], queries)
+        content = with_request if cost(with_request) <= max_tokens else content
     return Note(content, len(where), queries, memories)
 
 
@@ -235,28 +247,27 @@ def file_queries(files: Iterable[str], shown_as: Mapping[str, str]) -> list[str]
 
 
 def _work_lines(
-    history: History, session: ArchivedSession, calls: Sequence[Call], summary: str, names: Mapping[str, str], room: int
+    history: History, session: ArchivedSession, calls: Sequence[Call], names: Mapping[str, str]
 ) -> list[str]:
-    """How far the work is, and its task, unless the summary repeats that; the first lines that fit into the room."""
-    request, edits = open_request(history, session, calls, summary), history.edits()
+    """How far the work is; the most important lines come first."""
+    edits = history.edits()
     failure = command_runs.failing(calls, edits)
     git_state = branch_and_commit(session.get("worktree") or session["folder"])
     lines = [
-        f"**Task:** {request}" if request else "",
         _plan_line(session),
         command_runs.unrun_line(history, edits, calls, names, room=110),
-        command_runs.failure_line(failure, 240, 80) if failure else "",
-        command_runs.running_line(calls),
+        command_runs.failure_line(failure, session["folder"], 240, 80) if failure else "",
+        command_runs.running_line(calls, session["folder"]),
         f"**Now:** {git_state}" if git_state else "",
     ]
-    return _fitting_lines(lines, room)
+    return list(filter(None, lines))
 
 
 def _fitting_lines(lines: Iterable[str], room: int) -> list[str]:
-    """The lines that are not empty and fit into the room that those before them leave."""
+    """The lines that fit into the room that those before them leave."""
     kept: list[str] = []
     for line in lines:
-        if line and len(line) + 1 <= room:
+        if len(line) + 1 <= room:
             room -= len(line) + 1
             kept.append(line)
     return kept

@@ -259,6 +259,20 @@ def test_a_script_that_runs_in_another_way_does_not_fail(run: Run, tmp_path: Pat
     assert (f"**Failing:** `{failed}`" in compacted(run, transcript.path)) is ("ebb" in worked)
 
 
+def test_lines_of_work_and_requests_get_the_room_that_is_left(run: Run, tmp_path: Path) -> None:
+    transcript = Transcript(tmp_path / f"{SESSION}.jsonl")
+    transcript.user(f"{TASK}, and keep the tables of the harbour as they are, since other programs read them as well")
+    error = f"make: *** no tide in the tables of {'the northern harbour and ' * 7}of the quay"
+    transcript.used("check", "Bash", f"Exit code 2\n{error}", failed=True, command=f'cd "{CWD}" && make tide')
+    request = (
+        "Please finish the retries first, because the server of the harbour restarts in every night, and use no threads"
+    )
+    transcript.user(request)
+    note = compacted(run, transcript.path)
+    assert f"**Failing:** `make tide`: {error}\n" in note
+    assert f'then: "{request}"\n' in note
+
+
 def test_a_placeholder_of_the_client_is_no_task(run: Run, tmp_path: Path) -> None:
     transcript = session(tmp_path / f"{SESSION}.jsonl")
     transcript.user("[Image #1]")
