@@ -275,9 +275,8 @@ def canonical(words: list[str]) -> list[str]:
     first, second = (*words[:2], "", "")[:2]
     if first == "session" and second in ("search", "extract"):
         words = ["sessions", *words[1:]]
-    elif (first, second) == ("recall", "show") and len(words) > 2 and not words[2].isalpha():
-        if "".join(words[3:4])[:1] in "-":  # `recall show 2`; any other words are a query
-            words = words[1:]
+    elif (first, second) == ("recall", "show") and "".join(words[3:4])[:1] in "-":  # more words are a query
+        words = words[1:]
     elif (first, second) == ("memory", "forget") and "--purge" in words:
         words = ["memory", "purge", *(word for word in words[2:] if word != "--purge")]
     elif first in ("install", "uninstall") and "--all" in words:

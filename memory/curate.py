@@ -69,7 +69,7 @@ def known_call(db: apsw.Connection, identifier: str) -> tuple[str, str, int, Fou
     number = int(digits) if digits.isdecimal() and len(digits) < 10 else 0
     if not number:
         raise _no_call(identifier)
-    session = sessions.whole_id(db, given) or given
+    session = sessions.whole_id(db, given, least=8) or given
     is_forgotten = number in kinds.hidden_calls(db, session)
     call = None if is_forgotten else calls.by_number(db, session, number)
     if not is_forgotten and (call is None or call["outcome"] == calls.FORGOTTEN):

@@ -152,8 +152,8 @@ def summary_row(db: apsw.Connection, session: KnownSession, config: Config) -> d
     }  # fmt: skip
 
 
-def resolve(db: apsw.Connection, given: str) -> str:
-    """The id of the session that an id, or at least four characters of its beginning, means.
+def resolve(db: apsw.Connection, given: str, least: int = 4) -> str:
+    """The id of the session that an id, or at least `least` characters of its beginning, means.
 
     Raises Failure: SESSION_NOT_FOUND, also for a session that was forgotten, and SESSION_AMBIGUOUS.
     """
@@ -161,10 +161,10 @@ def resolve(db: apsw.Connection, given: str) -> str:
         return given
     names = [name for name in map(session_of, state_times()) if name.startswith(given)]
     live = (name for name in names if not stored_sessions.is_forgotten(db, name))
-    if found := stored_sessions.only_one(given, (*live, stored_sessions.whole_id(db, given))):
+    if found := stored_sessions.only_one(given, (*live, stored_sessions.whole_id(db, given)), least):
         return found
     curate.refuse_forgotten(db, given)
-    fix = "`joelclaw session list` lists those that are known"
+    fix = f"`joelclaw session list` lists those that are known; {least} characters of an id suffice"
     raise Failure(NOT_FOUND, f"there is no session {given[:80]!r}", fix)
 
 

@@ -123,7 +123,7 @@ def _by_ids(db: apsw.Connection, ids: Sequence[str]) -> Criteria:
 def _by_filters(db: apsw.Connection, filters: Mapping[str, str]) -> Criteria:
     session, name = filters["session"], filters["project"]
     try:
-        session = session and (kinds.forgotten_session(db, session) or known_sessions.resolve(db, session))
+        session = session and (kinds.forgotten_session(db, session, 8) or known_sessions.resolve(db, session, 8))
     except Failure as failure:  # files may still name a session that the store no longer knows
         if failure.code != known_sessions.NOT_FOUND:
             raise

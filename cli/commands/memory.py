@@ -179,10 +179,10 @@ def forget(
     given = session or (ids or [""])[0]
     db = sqlite.open_or_empty()
     if undo and (session or documents.by_id(db, given) is None):
-        if name := kinds.forgotten_session(db, given):
+        if name := kinds.forgotten_session(db, given, least=8):
             return _bring_back_session(name)
         if session:
-            fix = "to forget it, leave out --undo; joelclaw session list lists the sessions that are known"
+            fix = "give 8 characters of its id or more; to forget it, leave out --undo"
             raise Failure("SESSION_NOT_FOUND", f"no session {session[:80]!r} was forgotten", fix)
     db, about = open_writing("" if given.startswith(CALL_PREFIX) else given)
     result = curate.forget(db, ids or [], undo=undo, **about)
@@ -194,7 +194,7 @@ def _forget_session(given: str) -> Answer:
     # Store the session's pending events first, so that they are forgotten too.
     log.store_spooled(busy_ms=config.load().get_int("store.busy_ms"))
     db, about = open_writing()
-    session = kinds.forgotten_session(db, given) or known_sessions.resolve(db, given)
+    session = kinds.forgotten_session(db, given, least=8) or known_sessions.resolve(db, given, least=8)
     with state_lock(session):
         result = curate.forget_session(db, session, **about)
         hide_state(session)

@@ -64,7 +64,9 @@ def import_(
     if stale := report["staleAge"]:
         too_old = f"Recall leaves out {counted(stale, 'memory')} older than 90 days, unless `updated_at` is newer."
         message = ". ".join(filter(None, (message, too_old)))
-    return Answer({"file": file, **report}, exit_code=FAILED * (bool(failed) and not preview), message=message)
+    steps = [step(f"joelclaw memory import {quoted(file)}", "after correcting `errors`; known lines stay as they are")]
+    code = FAILED * (bool(failed) and not preview)
+    return Answer({"file": file, **report}, steps * bool(failed), exit_code=code, message=message)
 
 
 @app.command("export")

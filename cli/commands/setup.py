@@ -136,9 +136,8 @@ def _describe(verb: str, plans: list[plan.Plan], backups: dict[str, str | None])
     """The result for a client. A file of ours that is added or removed as a whole is described instead of shown."""
     every = []
     for file_plan in plans:
-        changed = file_plan.changed and file_plan.path in backups
-        file = {"path": file_plan.path, "changed": changed, "created": changed and file_plan.before is None}
-        file |= {"backup": backups.get(file_plan.path), "diff": file_plan.diff()}
+        file = {"path": file_plan.path, "changed": file_plan.changed, "backup": backups.get(file_plan.path)}
+        file |= {"created": file_plan.changed and file_plan.before is None, "diff": file_plan.diff()}
         if file_plan.is_whole_file:
             file |= {"bytes": len(os.fsencode(file_plan.after or file_plan.before or "")), "what": file_plan.purpose}
         every.append(file)
@@ -163,7 +162,11 @@ Everywhere = Annotated[bool, Option("--everywhere", help="All sessions")]
 def off(session: OneSession = None, project: shared.FolderProject = False, everywhere: Everywhere = False) -> Answer:
     """Turn joelclaw off: its hooks do nothing."""
     scope, name = _scope(session, project, everywhere)
-    steps = [*_steps_if_damaged(), step(_on_command(scope, name), "resume")]
+    resume = "resume"
+    with suppress(sqlite.StoreError, OSError):
+        if session and not (has_state(name) or sessions.is_archived(sqlite.open_or_empty(), name)):
+            resume = "resume; no such session is known yet: check the spelling"
+    steps = [*_steps_if_damaged(), step(_on_command(scope, name), resume)]
     switched, changed = switches.turn_off(scope, name)
     result = {"scope": scope, "name": name, "off": True, "since": clock.iso(switched["since"]), "changed": changed}
     message = "is off: hooks do not inject, recall, archive or save anything; recall and memory write still work."
@@ -254,9 +257,9 @@ def exclude(
     places = dict.fromkeys((path, os.path.abspath(folder or ".")))
     archived = sessions.below(sqlite.open_or_empty(), places)
     result = {"path": path, "excluded": True, "changed": changed, "archivedBefore": archived}
-    message = "" if os.path.isdir(path) else f"{path} does not exist; it is excluded anyway. Check the spelling."
-    steps.append(step(f"joelclaw exclude --remove {quoted(path)}", "archive it again"))
-    return Answer(result, steps, message=message)
+    gone = "" if os.path.isdir(path) else f"{path} does not exist; it is excluded anyway. Check the spelling."
+    steps.append(step(f"joelclaw exclude --remove {quoted(path)}", gone or "archive it again"))
+    return Answer(result, steps)
 
 
 # completion, mcp

@@ -241,10 +241,10 @@ def bring_back(db: apsw.Connection, session: str, number: int = 0) -> list[str] 
     return [str(row["id"]) for row in rows.get("document", ())] if rows else None
 
 
-def forgotten_session(db: apsw.Connection, given: str) -> str:
+def forgotten_session(db: apsw.Connection, given: str, least: int = 4) -> str:
     """The forgotten session with this id, or the only session whose id begins with it, "" for none."""
     found = sessions.forgotten_ids(db)
-    return given if given in found else sessions.only_one(given, found)
+    return given if given in found else sessions.only_one(given, found, least)
 
 
 def has_kept(db: apsw.Connection, session: str) -> bool:

@@ -159,7 +159,7 @@ def is_archived(db: apsw.Connection, session: str) -> bool:
     return bool(db.execute(query, (session, FORGOTTEN)).get)
 
 
-def whole_id(db: apsw.Connection, given: str) -> str:
+def whole_id(db: apsw.Connection, given: str, least: int = 4) -> str:
     """The archived session with this id, or the only session whose id begins with it, "" for none. See `only_one`."""
     if is_archived(db, given):
         return given
@@ -170,12 +170,12 @@ def whole_id(db: apsw.Connection, given: str) -> str:
         " EXCEPT SELECT id FROM session WHERE updated_at = ? ORDER BY 1 LIMIT 11",
         (given, end, *row_range("episodes"), given, end, FORGOTTEN),
     )
-    return only_one(given, [str(row[0]) for row in rows])
+    return only_one(given, [str(row[0]) for row in rows], least)
 
 
-def only_one(given: str, ids: Iterable[str]) -> str:
-    """The only id that begins with these four characters or more, "" for none. Raises Failure SESSION_AMBIGUOUS."""
-    found = [name for name in dict.fromkeys(ids) if name.startswith(given)] if len(given) >= 4 else []
+def only_one(given: str, ids: Iterable[str], least: int = 4) -> str:
+    """The only id that begins with these `least` characters or more, "" for none. Raises Failure SESSION_AMBIGUOUS."""
+    found = [name for name in dict.fromkeys(ids) if name.startswith(given)] if len(given) >= least else []
     if len(found) > 1:
         shown = ", ".join(found[:10]) + (" and more" if len(found) > 10 else "")
         raise Failure("SESSION_AMBIGUOUS", f"several sessions begin with {given}: {shown}", "give a longer id")

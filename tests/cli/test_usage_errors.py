@@ -22,6 +22,7 @@ WRONG = [
     ("memory frobnicate", "USAGE"),
     ("otel --nope", "USAGE"),
     ("recall", "RECALL_INVALID_ARGS"),
+    ("recall show", "SHOW_INVALID_ARGS"),
     ("memory show x y", "MEMORY_INVALID_ARGS"),
     ("recall x --limit", "RECALL_INVALID_ARGS"),
     ("recall x --limit 0", "RECALL_INVALID_ARGS"),

@@ -111,8 +111,9 @@ def test_listing_and_refused_folders(run: Run, home: Path, tmp_path: Path, clien
     assert refused["error"]["code"] == "EXCLUDE_NOT_EXCLUDED" and refused["fix"]
     assert run("exclude", "--list", env=NOW).result["excluded"] == [str(client)]
     gone = str(tmp_path / "a-worktree-that-was-removed")
-    result = run("exclude", gone, env=NOW).result
-    assert (result["excluded"], result["path"]) == (True, gone)
+    done = run("exclude", gone, env=NOW)
+    assert (done.result["excluded"], done.result["path"]) == (True, gone)
+    assert "Check the spelling" in done.json["next_actions"][0]["description"]
     shown = " ".join(on_terminal(home, "exclude", gone).out.split())  # it wraps at the width of the terminal
     assert "does not exist; it is excluded anyway" in shown
     assert run("exclude", "--remove", gone, env=NOW).result["changed"]

@@ -174,7 +174,7 @@ def test_idle_timers_of_what_is_off_do_not_run(run: Run, repo: Path, tmp_path: P
 def test_status_lists_what_is_off(run: Run, home: Path, repo: Path) -> None:
     assert run("status", env=at()).result["switches"] == {"off": [], "excluded": []}
     run("off", "--project", env=at(), cwd=repo)
-    run("off", "--session", "s1", env=at())
+    assert "check the spelling" in run("off", "--session", "s1", env=at()).json["next_actions"][0]["description"]
     shown = run("status", env=at()).result["switches"]["off"]
     assert [(switch["scope"], switch["name"]) for switch in shown] == [("project", "alpha"), ("session", "s1")]
     assert (home / "switches.json").stat().st_mode & 0o777 == 0o600

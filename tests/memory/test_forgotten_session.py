@@ -73,8 +73,8 @@ def found_by(home: Path) -> dict[str, bool]:
 
 
 UNDO = (
-    ("--undo", SESSION), ("--undo", SESSION[:4]), ("--undo", "--session", SESSION),
-    ("--undo", "--session", SESSION[:6]),
+    ("--undo", SESSION), ("--undo", SESSION[:8]), ("--undo", "--session", SESSION),
+    ("--undo", "--session", SESSION[:8]),
 )  # fmt: skip
 
 
@@ -167,6 +167,20 @@ def test_it_is_archived_again_when_asked(
     state = found_by(home)
     assert state["turn"] and state["call"] and state["name"] and state["list"] and state["lost"]
     assert "heronsummary" in "".join(rows(home)["compaction"]) and "empty the quarter" in rows(home)["session"][0]
+
+
+@pytest.mark.usefixtures("transcript")
+def test_seven_characters_are_too_few_to_delete(run: Run, home: Path) -> None:
+    call, deletes = f"call:{SESSION[:7]}:1", (["purge", "--yes"], ["forget"])
+    refused = [
+        run("memory", *words, *what, ok=False) for words in deletes for what in (["--session", SESSION[:7]], [call])
+    ]
+    assert all(found_by(home).values())
+    run("memory", "forget", "--session", SESSION)
+    refused += [run("memory", "forget", "--undo", SESSION[:7], ok=False)]
+    assert [done.json["error"]["code"] for done in refused] == [
+        "PURGE_NOTHING", "MEMORY_NOT_FOUND", "SESSION_NOT_FOUND", "MEMORY_NOT_FOUND", "MEMORY_NOT_FOUND",
+    ]  # fmt: skip
 
 
 def test_forgetting_twice_keeps_what_the_first_hid(run: Run, home: Path, transcript: Transcript) -> None:

@@ -79,7 +79,7 @@ BAD: list[tuple[Any, str]] = [
 def test_bad_lines_are_refused_with_the_reason_and_good_ones_stored(run: Run) -> None:
     lines = [line if isinstance(line, str) else json.dumps(line) for line, _ in BAD]
     done = run("memory", "import", "-", stdin='\n{"text": "The one good fact here"}\n' + "\n".join(lines), ok=False)
-    assert (done.code, done.json["ok"]) == (1, False)
+    assert (done.code, done.json["ok"], len(done.json["next_actions"])) == (1, False, 1)
     assert (done.result["added"], done.result["failed"], done.result["lines"]) == (1, len(BAD), len(BAD) + 1)
     errors = [(error["line"], error["reason"].partition(": invalid literal")[0]) for error in done.result["errors"]]
     assert errors == [(number, reason) for number, (_, reason) in enumerate(BAD, 3)]

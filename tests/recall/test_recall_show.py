@@ -89,6 +89,7 @@ def test_a_recall_without_hits_leaves_no_number_of_an_earlier_one(talked: Path, 
     on_terminal(talked, "recall", "gauge", "stall", env=NOW)
     attempt(talked, "recall", *piped, env=NOW)
     assert attempt(talked, "show", "1", env=NOW).assert_failed() == "NO_SUCH_HIT"
+    assert attempt(talked, "recall", "show", "zqNoSuchId", env=NOW).assert_failed() == "MEMORY_NOT_FOUND"
     assert "zqNoSuchName" in attempt(talked, "show", "1", "--raw", env=NOW).err
 
 

@@ -319,7 +319,7 @@ def test_a_link_is_followed(install: Install, user: Path, tmp_path: Path) -> Non
 def test_dry_run_writes_nothing(install: Install, user: Path, home: Path) -> None:
     result = install("claude", "pi", "--dry-run")
     assert result["dryRun"] is True
-    assert all(agent["diff"] and not agent["changed"] for agent in result["agents"])
+    assert all(agent["diff"] and agent["changed"] and agent["created"] for agent in result["agents"])
     assert not list(user.iterdir())
     assert not home.exists()
 
