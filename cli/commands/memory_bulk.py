@@ -64,9 +64,8 @@ def import_(
     if stale := report["staleAge"]:
         too_old = f"Recall leaves out {counted(stale, 'memory')} older than 90 days, unless `updated_at` is newer."
         message = ". ".join(filter(None, (message, too_old)))
-    steps = [step(f"joelclaw memory import {quoted(file)}", "after correcting `errors`; known lines stay as they are")]
-    code = FAILED * (bool(failed) and not preview)
-    return Answer({"file": file, **report}, steps * bool(failed), exit_code=code, message=message)
+    steps = [step(f"joelclaw memory import {quoted(file)}", "once the lines in `errors` are corrected")] * bool(failed)
+    return Answer({"file": file, **report}, steps, exit_code=FAILED * (bool(failed) and not preview), message=message)
 
 
 @app.command("export")

@@ -254,8 +254,7 @@ def exclude(
     if redact(path)[0] != path:
         raise wrong_usage("the path contains a secret, which would be stored", "rename it, or exclude one above it")
     changed = switches.set_excluded(path, is_excluded=True)
-    places = dict.fromkeys((path, os.path.abspath(folder or ".")))
-    archived = sessions.below(sqlite.open_or_empty(), places)
+    archived = sessions.below(sqlite.open_or_empty(), dict.fromkeys((path, os.path.abspath(folder or "."))))
     result = {"path": path, "excluded": True, "changed": changed, "archivedBefore": archived}
     gone = "" if os.path.isdir(path) else f"{path} does not exist; it is excluded anyway. Check the spelling."
     steps.append(step(f"joelclaw exclude --remove {quoted(path)}", gone or "archive it again"))

@@ -134,9 +134,7 @@ def test_no_event_contains_what_the_user_said_in_excluded_folders(run: Run, tmp_
     assert "gothenburg" not in json.dumps(events).lower()
 
 
-def test_a_session_of_a_script_belongs_to_the_folder_of_its_first_command(
-    run: Run, tmp_path: Path, client: Path
-) -> None:
+def test_a_session_of_a_script_belongs_to_its_first_folder(run: Run, tmp_path: Path, client: Path) -> None:
     save = ("checkpoint", "save", "--session", "s1", "--percent", "75", "--message")
     for folder in (client / "app", tmp_path):
         run(*save, SAID, env=NOW, cwd=folder)
