@@ -359,10 +359,10 @@ def check_client(examination: Examination, client: Client) -> Iterator[Finding]:
     if examination.names or about["present"] or about["installed"] or result.findings:
         examination.clients[client.name] = about
         yield from result.findings
-        periods, written = known["silences"] if known else [], max((file.changed for file in kept), default=0)
+        periods = known["silences"] if known else []
         has_fault = any(finding.subject == "store" and finding.severity == "error" for finding in examination.findings)
         if examination.db is not None or not has_fault:  # else it is unknown which hooks ran
-            yield from doctor_hooks.check_calls(result, examination.calls, periods, written)
+            yield from doctor_hooks.check_calls(result, examination.calls, periods, kept)
 
 
 CHECKS: dict[Callable[[Examination], Iterator[Finding]], str] = {

@@ -22,10 +22,12 @@ from core.command import Ended, run_command
 from core.errors import Failure
 from core.store import events as stored_events
 from core.store import sqlite
+from memory.archive import transcript_files
 from otel import log
 from session.install import plan
 from session.install.client_settings import settings_of
 from session.install.own_entries import Entry
+from session.state import has_state, is_hidden, stored_id
 
 MAX_SECONDS = 5.0  # for a run; a client waits longer
 FIXABLE = frozenset({"HOOK_COMMAND_GONE", "HOOK_FAILS", "HOOKS_REMOVED", "HOOKS_MISSING", "HOOKS_OUTDATED"})
@@ -158,13 +160,13 @@ def calls(db: apsw.Connection | None, since: int) -> list[dict[str, Any]]:
 
 
 def check_calls(
-    checked: Checked, calls: Sequence[dict[str, Any]], periods: list[Any], written: int
+    checked: Checked, calls: Sequence[dict[str, Any]], periods: list[Any], kept: Sequence[transcript_files.File]
 ) -> Iterator[Finding]:
     """Hooks that did not do all their work in the last day, and hooks that are not called though the client is used.
 
     Args:
         periods: in which something was switched off.
-        written: when the client last wrote a session (ms), 0 if it keeps none.
+        kept: the client's sessions, the last written first.
     """
     client = checked.client
     own = [row for row in calls if row["client"] == client.name]
@@ -180,6 +182,7 @@ def check_calls(
     if checked.since is None:
         return
     last_call = max((row["at"] for row in own), default=0)
+    written = next((file.changed for file in kept if not _are_calls_unknown(file, last_call)), 0)
     if written and switches.is_in_period(periods, written):
         return
     fix = f"restart {client.title} and use it; it should then appear in `joelclaw otel search hook`"
@@ -188,9 +191,17 @@ def check_calls(
         if written - max(last_call, checked.since) > clock.HOUR_MS:  # a turn may take that long
             yield warning("HOOKS_SILENT", client.name, f"no hook has run since {clock.iso(last_call)}, {session}", fix)
     elif written > checked.since:
-        yield error("HOOK_NEVER_CALLED", client.name, f"no hook has ever run, {session}", fix)
+        yield error("HOOK_NEVER_CALLED", client.name, f"no call of a hook is recorded, {session}", fix)
     elif not any(finding.severity == "error" for finding in checked.findings):
-        yield note("HOOK_NEVER_CALLED", client.name, "no hook has run yet", f"use {client.title} once")
+        yield note("HOOK_NEVER_CALLED", client.name, "no call of a hook is recorded yet", f"use {client.title} once")
+
+
+def _are_calls_unknown(file: transcript_files.File, last_call: int) -> bool:
+    """Whether the store may lack calls of this session: it was forgotten, or has a state although no call is stored."""
+    with suppress(Failure, OSError, ValueError):
+        session = stored_id(transcript_files.look_at(file.path)[1])
+        return is_hidden(session) or (not last_call and has_state(session))
+    return False
 
 
 def _run(words: list[str], client: Client, event: str) -> tuple[Ended, list[tuple[str, str]]]:

@@ -15,6 +15,7 @@ from session import doctor_hooks
 
 HOOKED = ("claude", "codex", "gemini")
 DAY_MS = 86_400_000
+LAST = "0b5f2c1e-0000-4000-8000-000000000001"
 
 
 @pytest.fixture
@@ -162,8 +163,8 @@ def test_a_file_in_the_place_of_the_home(user: User) -> None:
 
 
 def transcript(user: User, at_ms: int) -> None:
-    path = user.folder / ".claude" / "projects" / "-work" / "0b5f2c1e-0000-4000-8000-000000000001.jsonl"
-    put(path, '{"type": "user"}\n')
+    path = user.folder / ".claude" / "projects" / "-work" / f"{LAST}.jsonl"
+    put(path, json.dumps({"type": "user", "sessionId": LAST, "message": {"role": "user", "content": "hi"}}) + "\n")
     os.utime(path, (at_ms / 1000, at_ms / 1000))
 
 
@@ -182,6 +183,11 @@ def test_hooks_that_were_never_called(user: User) -> None:
     assert by_code(user.doctor(), "HOOK_NEVER_CALLED")["severity"] == "note"
     transcript(user, NOW_MS)
     assert by_code(user.doctor(), "HOOK_NEVER_CALLED")["severity"] == "error"
+    user.call("checkpoint", "save", "--session", LAST, "--percent", "70")
+    assert by_code(user.doctor(), "HOOK_NEVER_CALLED")["severity"] == "note", "its calls were lost with the store"
+    user.call("memory", "forget", "--session", LAST)
+    assert by_code(user.doctor(), "HOOK_NEVER_CALLED")["severity"] == "note", "its calls were forgotten"
+    (user.memory / "sessions" / f"{LAST}.json.forgotten").unlink()
     user.call("off", "--everywhere")
     assert "claude" not in user.codes(), "what is switched off is not called either"
     user.call("on", "--everywhere", JOELCLAW_NOW_MS=str(NOW_MS + 1_000))
