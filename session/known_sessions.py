@@ -188,6 +188,7 @@ def newest(db: apsw.Connection, project: str) -> tuple[str, str]:
             return session.id, "project"
     if sessions:
         return sessions[0].id, "last"
+    curate.refuse_forgotten(db, next(iter(stored_sessions.forgotten_ids(db)), ""))
     fix = "install the hooks with `joelclaw install --all`, or archive past sessions: `joelclaw memory archive --all`"
     raise Failure(NOT_FOUND, "no session is known yet", fix)
 

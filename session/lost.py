@@ -42,6 +42,7 @@ def of_project(db: apsw.Connection, given: str, kinds: Sequence[str], *, project
     """
     latest = sessions.latest(db, 1)
     if not (given or latest):
+        curate.refuse_forgotten(db, next(iter(sessions.forgotten_ids(db)), ""))
         fix = f"archive your past sessions: {ARCHIVE_ALL}"
         raise Failure("SESSION_NOT_FOUND", "no session is archived yet", fix)
     if given:

@@ -109,13 +109,14 @@ def last_of_project(db: apsw.Connection, project: str, folder: str, *, without: 
 
 
 def last_compacted(db: apsw.Connection, projects: Sequence[str] | None = None) -> Session | None:
-    """The last compacted session, of these projects or of all; by our time if the client gave none."""
+    """The last session with a live compaction, of these projects or of all; by our time if the client gave none."""
+    abandoned = f"SELECT number FROM call WHERE call.session_id = compaction.session_id AND NOT {LIVE_CALL}"
     given = tuple(projects or ())
     where = "" if projects is None else f" AND project IN ({marks(given)})"
     return fetch_one(
         db,
         "SELECT session.* FROM session JOIN (SELECT session_id, max(at) AS compacted FROM compaction"
-        f" GROUP BY session_id) ON session_id = id WHERE updated_at <> ?{where}"
+        f" WHERE call NOT IN ({abandoned}) GROUP BY session_id) ON session_id = id WHERE updated_at <> ?{where}"
         " ORDER BY CASE WHEN compacted > 0 THEN compacted ELSE updated_at END DESC, id",
         (FORGOTTEN, *given),
         _session,

@@ -287,6 +287,10 @@ def test_nothing_abandoned_is_in_a_note_or_in_lost(run: Run, tmp_path: Path) -> 
     assert "wren" in lost.out and "merlin" not in lost.out
     state = run("checkpoint", "show", SESSION).out
     assert "merlin" not in state
+    talk.turn("hobby", ends["wren"])
+    hook("Stop")
+    refused = run("lost", SESSION, ok=False).json
+    assert (refused["error"]["code"], refused["fix"]) == ("NO_COMPACTION", "ask again after a compaction")
 
 
 def test_a_session_whose_calls_are_all_abandoned_gets_the_note_of_a_talk(run: Run, tmp_path: Path) -> None:
