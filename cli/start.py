@@ -111,22 +111,11 @@ def run(path: str, call: Callable[[], Answer | int | None], *, as_json: bool) ->
         if debugging and not isinstance(error, Failure):
             raise
         code = report(path, error, as_json=as_json)
-    if files.is_store_read:
-        warn_of_lost_store()
+    if lost := files.store_loss:
+        tell(runnable(f"joelclaw: {lost.message}; {lost.fix}\n"))
     if code == 0 and not path.startswith(_WITHOUT_JOBS):
         start_due_jobs()
     return code
-
-
-def warn_of_lost_store() -> None:
-    """Report on stderr that the store was lost, if it was."""
-    from core.store import sqlite
-
-    try:
-        if lost := sqlite.lost_store(sqlite.open_reading()):
-            tell(runnable(f"joelclaw: {lost.message}; {lost.fix}\n"))
-    except Exception:  # the command has reported that the store cannot be read
-        pass
 
 
 def start_due_jobs() -> None:

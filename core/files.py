@@ -13,7 +13,7 @@ import stat
 import time
 
 from core import TYPE_CHECKING
-from core.errors import NotAFile
+from core.errors import Failure, NotAFile
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -32,8 +32,8 @@ _OURS = frozenset(
 )
 is_read_only = False
 """Set by `doctor` and `status`: this process writes no file in the home."""
-is_store_read = False
-"""Set by commands that answer from the store: they also report that it was lost."""
+store_loss: Failure | None = None
+"""Set when a command opens a store that was lost; the command also reports it."""
 shell_path: list[str] = []
 """PATH as the caller's shell has it: see `find_no_program_here`."""
 

@@ -228,7 +228,7 @@ def _module_state() -> Iterator[None]:
         yield
     finally:
         Hook._watch = watch  # type: ignore[method-assign]
-        files.is_store_read = False
+        files.store_loss = None
         for db in apsw.connections():
             if id(db) not in connections and db.filename:  # those in memory are tokenizers that a module keeps
                 with contextlib.suppress(apsw.Error):

@@ -186,7 +186,7 @@ def _archive(found: Sequence[Any], agent: str, *, is_every: bool, again: bool) -
             report.take(state["client"], file.path)
         elif state is not None:
             report.leave_out(file.path, state["reason"])
-    if is_every and sqlite.replaces_lost_store(db):
+    if is_every and sqlite.lost_store(sqlite.open_reading()):
         sqlite.note_archived_again()
     return report.result
 

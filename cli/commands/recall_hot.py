@@ -56,7 +56,7 @@ def recall(**options: Any) -> Answer | int:
     _save_last(result)
     if options["verbatim"]:
         return write_verbatim("".join(found["observation"] + "\n" for found in result["hits"]))
-    if not result["hits"] and (lost := sqlite.lost_store(sqlite.open_reading())):
+    if not result["hits"] and (lost := files.store_loss):
         result["warnings"] = [runnable(f"{lost.message}; {lost.fix}")]
     raw = None
     if options["raw"]:

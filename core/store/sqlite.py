@@ -117,7 +117,7 @@ def lost_store(db: apsw.Connection | None) -> Failure | None:
     """
     message = f"{path()} is missing or empty, but this home has sessions"
     if not files.is_store_lost():
-        if db is None or not replaces_lost_store(db):
+        if db is None or not db.execute("SELECT count(*) FROM upkeep WHERE name = 'lost'").get:
             return None
         message = f"{path()} was missing or empty, and has been created anew"
     fix = "`joelclaw restore FILE --force` restores a backup (the current data is set aside); then"
@@ -125,13 +125,9 @@ def lost_store(db: apsw.Connection | None) -> Failure | None:
     return Failure("STORE_LOST", message, fix)
 
 
-def replaces_lost_store(db: apsw.Connection) -> bool:
-    """Whether this store was created in place of a lost store, and its sessions were not archived again."""
-    return bool(db.execute("SELECT count(*) FROM upkeep WHERE name = 'lost'").get)
-
-
 def note_archived_again() -> None:
     """The transcripts that remain of a lost store's sessions are archived: it is not reported any more."""
+    files.store_loss = None
     open_writing(busy_ms=1000, durable=False).execute("DELETE FROM upkeep WHERE name = 'lost'")
 
 
@@ -144,8 +140,9 @@ def open_unchanged(where: str) -> apsw.Connection:
 
 def open_or_empty() -> apsw.Connection:
     """The store to read from, or an empty store in memory if there is none yet."""
-    files.is_store_read = True
-    return open_reading() or open_in_memory()
+    db = open_reading()
+    files.store_loss = lost_store(db)
+    return db or open_in_memory()
 
 
 def open_in_memory(source: apsw.Connection | None = None) -> apsw.Connection:

@@ -35,8 +35,8 @@ def search(
     depth = 500 if below else 200 if types else 4 * limit
     asked = Query(query, limit=max(limit, depth), min_score=min_score, budget="balanced", collections=("knowledge",))
     try:
-        files.is_store_read = True
         db = sqlite.open_reading()
+        files.store_loss = sqlite.lost_store(db)
         result = engine.recall(db or sqlite.open_in_memory(), asked, now=clock.now_ms(), config=config.load())
     except (Failure, sqlite.StoreError) as error:  # under the code that callers of a knowledge search know
         failure = error if isinstance(error, Failure) else sqlite.as_failure(error)

@@ -84,29 +84,28 @@ def test_a_backup_restores_it(run: Run, filled: Path, tmp_path: Path) -> None:
 
 
 READING = (
-    "recall scheduler", "recall how make", "memory search scheduler", "memory list", "memory stats", "memory recent",
-    "memory scorecard", "session list", "session show s1", "sessions search scheduler", "briefing", "otel list",
-    "otel stats", "lost", "knowledge search scheduler",
+    "recall scheduler", "recall how make", "memory list", "memory stats", "memory recent", "session list", "lost",
+    "session show s1", "sessions search scheduler", "briefing", "otel list", "knowledge search scheduler",
 )  # fmt: skip
 
 
 @pytest.mark.parametrize("is_new", [False, True])
-def test_each_command_that_reads_it_warns_once_and_none_writes_a_copy(
-    run: Run, filled: Path, tmp_path: Path, is_new: bool
-) -> None:
+def test_readers_warn_once_and_nothing_copies_it(run: Run, filled: Path, tmp_path: Path, is_new: bool) -> None:
     copy = str(tmp_path / "mine.tar.gz")
     size = run("backup", copy).result["bytes"]
     (filled / "store.db").unlink()
     if is_new:
         attempt(filled, "memory", "write", NOTE).assert_done()
-    (problem,) = reported(filled)
     for words in READING:
         read = attempt(filled, *words.split())
-        assert "missing or empty" in read.err and read.err.count(problem["fix"]) == read.err.count("\n") == 1, words
+        assert read.err.count("missing or empty") == read.err.count("archive --all") == read.err.count("\n") == 1, words
     for words in (("backup", copy, "--force"), ("memory", "export")):
         refused = run(*words, ok=False)
-        assert (refused.code, refused.json["error"]["code"], refused.json["fix"]) == (1, "STORE_LOST", problem["fix"])
+        assert refused.json["error"]["code"] == "STORE_LOST" and "joelclaw restore FILE" in refused.json["fix"]
     assert Path(copy).stat().st_size == size
+    (filled / "store.db").unlink()
+    archived = attempt(filled, "memory", "archive", "--all", env={"HOME": str(filled.parent / "person")})
+    assert (archived.code, reported(filled)) == (0, [])
 
 
 def test_a_hook_tells_the_agent_nothing_about_it(run: Run, filled: Path) -> None:
