@@ -61,7 +61,7 @@ def find_no_program_here() -> None:
 
 
 def is_store_lost() -> bool:
-    """Whether the home has session files and had a store, which is missing or empty now.
+    """Whether the home has session files, even hidden, and had a store, which is missing or empty now.
 
     A new store is a header of a page, until SQLite copies the rest from its log: without the log it is empty.
     """
@@ -72,7 +72,8 @@ def is_store_lost() -> bool:
         if size > page or (size and os.path.exists(log) and os.path.getsize(log)):
             return False
         had_store = any(map(os.path.exists, (store + ".lock", store_mark())))
-        return had_store and any(name.endswith(".json") for name in os.listdir(os.path.join(home(), "sessions")))
+        names = os.listdir(os.path.join(home(), "sessions"))
+        return had_store and any(name.endswith((".json", ".json.forgotten")) for name in names)
     except OSError:
         return False
 

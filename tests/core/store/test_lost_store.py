@@ -5,7 +5,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from conftest import JOELCLAW, Run, attempt, clean_environment
+from conftest import JOELCLAW, Run, attempt, clean_environment, put
 
 NOTE = "the scheduler of the gateway runs in UTC, never in local time"
 RECALL = ("recall", "scheduler gateway")
@@ -127,6 +127,8 @@ def test_a_home_without_sessions_is_not_lost(home: Path, tmp_path: Path, run: Ru
     run("memory", "write", NOTE)
     (home / "store.db").unlink()
     assert "warnings" not in attempt(home, *RECALL).result and reported(home) == []
+    put(home / "sessions" / "s1.json.forgotten", "")
+    assert reported(home)
 
 
 def test_a_home_of_0_2_0_opens_without_complaint(run: Run, filled: Path) -> None:
