@@ -74,8 +74,8 @@ class Client:
     """A client whose hooks have the form of Claude Code's. Subclasses set what differs.
 
     A new client sets at least `name`, `title`, `events`, `home_folder`, `settings_file`, `hook_timeout`, `session_file`
-    and `transcripts`, and overrides `wrote` and `entries`; `context_marks` for context usage, `writing_tools` and
-    `path_keys` for edits, `is_tree` for rewinds. `tests/clients/test_made_up_client.py` has a small one.
+    and `transcripts`, and overrides `wrote` and `entries`. Context usage needs `context_marks`, edits `writing_tools`
+    and `path_keys`, and rewinds `is_tree`. `tests/clients/test_made_up_client.py` has a small one.
     """
 
     name = ""  # on the command line, and of its module

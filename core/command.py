@@ -79,9 +79,14 @@ def split_command(template: str, values: Mapping[str, str]) -> list[str]:
 
 
 def run_command(
-    words: Sequence[str], seconds: float, *, cwd: str | None = None, environment: Mapping[str, str] | None = None,
-    data: bytes = b"", guarded: bool = False,
-) -> Ended:  # fmt: skip
+    words: Sequence[str],
+    seconds: float,
+    *,
+    cwd: str | None = None,
+    environment: Mapping[str, str] | None = None,
+    data: bytes = b"",
+    guarded: bool = False,
+) -> Ended:
     """Run a command of the user's without a shell, to its end, to a KeyboardInterrupt, or for `seconds` at most.
 
     Then all that it started and that stayed in its group gets SIGTERM, and 3 s later SIGKILL. It need not read `data`
@@ -145,6 +150,8 @@ def _end(process: subprocess.Popen[bytes]) -> tuple[bytes, bytes]:
 
 class Model:
     """The user's language model: a function of a prompt, run through a command line without a shell."""
+
+    __slots__ = ("_max_prompt_bytes", "command", "timeout_s")
 
     def __init__(self, command: str, config: Config) -> None:
         self.command = command

@@ -168,10 +168,13 @@ def _send_to(db: apsw.Connection, cursor: Cursor, sender: "Sender") -> dict[str,
             events.save_cursor(db, cursor._asdict())
     sender.close()
     return {
-        "signal": cursor.signal, "endpoint": cursor.endpoint, "sent": cursor.exported - before.exported,
-        "rejected": cursor.rejected - before.rejected, "waiting": events.count_after(db, cursor.reached),
+        "signal": cursor.signal,
+        "endpoint": cursor.endpoint,
+        "sent": cursor.exported - before.exported,
+        "rejected": cursor.rejected - before.rejected,
+        "waiting": events.count_after(db, cursor.reached),
         **({"error": error} if error else {}),
-    }  # fmt: skip
+    }
 
 
 def _destination(signal: str) -> tuple[str, Cursor]:
@@ -214,9 +217,13 @@ def _stored(db: apsw.Connection | None, start: Cursor) -> Cursor:
 
 def _cursor_row(db: apsw.Connection | None, cursor: Cursor) -> dict[str, Any]:
     return {
-        "signal": cursor.signal, "endpoint": cursor.endpoint,
-        "waiting": events.count_after(db, cursor.reached) if db is not None else 0, "exported": cursor.exported,
-        "failures": cursor.failures, "lastError": cursor.error or None, "rejected": cursor.rejected,
+        "signal": cursor.signal,
+        "endpoint": cursor.endpoint,
+        "waiting": events.count_after(db, cursor.reached) if db is not None else 0,
+        "exported": cursor.exported,
+        "failures": cursor.failures,
+        "lastError": cursor.error or None,
+        "rejected": cursor.rejected,
         "lastExportAt": clock.iso(cursor.exported_at) if cursor.exported_at else None,
         "lastFailureAt": clock.iso(cursor.failed_at) if cursor.failed_at else None,
-    }  # fmt: skip
+    }

@@ -62,13 +62,17 @@ def new_event(action: str, *, now: int, **details: Unpack[Details]) -> Event:
     success, metadata = details.get("success", True), details.get("metadata")
     duration_ms, error = details.get("duration_ms"), details.get("error")
     event: Event = {
-        "id": identifier(details.get("id", "")) or clock.uuid7(), "timestamp": now,
-        "sessionId": identifier(session or role), "systemId": identifier(system) or "unknown",
+        "id": identifier(details.get("id", "")) or clock.uuid7(),
+        "timestamp": now,
+        "sessionId": identifier(session or role),
+        "systemId": identifier(system) or "unknown",
         "level": parse_level(details.get("level", "info")) or "info",
         "source": _name(details.get("source", "")) or "cli",
         "component": _name(details.get("component", "")) or "otel-cli",
-        "action": _name(action), "success": success, "metadata": _bounded(metadata) if metadata else {},
-    }  # fmt: skip
+        "action": _name(action),
+        "success": success,
+        "metadata": _bounded(metadata) if metadata else {},
+    }
     if duration_ms is not None and 0 <= duration_ms < 1e15:
         event["duration_ms"] = int(duration_ms) if duration_ms % 1 == 0 else float(duration_ms)
     message = _cut(redact(words.clean(error))[0].strip(), 8_000) if error else ""

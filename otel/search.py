@@ -54,10 +54,15 @@ def find(query: EventQuery, *, limit: int, page: int, text: str | None = None) -
     (counts, hidden_counts), events = _read([query, hidden], limit, page)
     return {
         **({} if text is None else {"query": text}),
-        "found": sum(counts["level"].values()), "page": page, "limit": limit, "filterBy": _filter_by(query),
-        "events": [event_row(event) for event in events], "facets": _facets(counts), "hidden": query["hidden"],
+        "found": sum(counts["level"].values()),
+        "page": page,
+        "limit": limit,
+        "filterBy": _filter_by(query),
+        "events": [event_row(event) for event in events],
+        "facets": _facets(counts),
+        "hidden": query["hidden"],
         "hiddenCount": sum(hidden_counts["level"].values()) if query["hidden"] else 0,
-    }  # fmt: skip
+    }
 
 
 def stats(query: EventQuery, *, hours: float, now: int) -> dict[str, Any]:
@@ -106,9 +111,12 @@ def event_row(event: Event) -> dict[str, Any]:
     """An event as `list`, `search` and `--follow` print it."""
     same = ("sessionId", "systemId", "level", "source", "component", "action", "success", "duration_ms", "error")
     return {
-        "id": event["id"], "ts": clock.iso(event["timestamp"]), **{name: event.get(name) for name in same},
-        "metadata_keys": list(event["metadata"]), "metadata": event["metadata"],
-    }  # fmt: skip
+        "id": event["id"],
+        "ts": clock.iso(event["timestamp"]),
+        **{name: event.get(name) for name in same},
+        "metadata_keys": list(event["metadata"]),
+        "metadata": event["metadata"],
+    }
 
 
 def _words(text: str) -> list[str]:

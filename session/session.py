@@ -327,9 +327,9 @@ class TaskPlan:
 class SessionStore:
     """The store, opened when it is first needed.
 
-    After a fault in any step, whatever its cause, later steps skip the store, so that a hook ends in time even if the
-    store is damaged or full. If another process keeps writing, later steps still read: readers do not wait for it.
-    After the answer, queued writes and events are tried all the same.
+    After a fault in any step, later steps skip the store, so that a hook ends in time even if the store is damaged or
+    full. After STORE_BUSY they still read, since readers do not wait for the process that writes. After the answer,
+    queued writes and events are tried all the same.
     """
 
     def __init__(self) -> None:

@@ -364,8 +364,8 @@ class SessionState:
 
 
 def _scope_mark(scope: str) -> str:
-    """What stands for a scope in the state of an excluded session."""
-    return scope if scope.startswith("hash-") else f"hash-{fingerprint(scope)[:12]}"
+    """What replaces a scope in the state of an excluded session: a hash after `//`, with which no scope begins."""
+    return scope if scope.startswith("//") else f"//{fingerprint(scope)[:12]}"
 
 
 def states_folder() -> str:

@@ -45,11 +45,15 @@ def memory_write(**options: Any) -> Answer:
     session = "" if options["for_all"] else given
     project = options["project"] or _project(db, given)
     draft = Draft(
-        text, category=options["category"] or "", source=options["source"], session=session,
+        text,
+        category=options["category"] or "",
         tags=[*(options["tags"] or "").split(","), "" if options["type"] == "observation" else options["type"]],
-        by_hand=options.get("by_hand", False), project="" if options["for_all"] else project,
+        source=options["source"],
+        session=session,
+        by_hand=options.get("by_hand", False),
+        project="" if options["for_all"] else project,
         written_in=project or projects.name_of(files.current_folder()),
-    )  # fmt: skip
+    )
     result = write(db, draft, now=clock.now_ms())
     if result["verdict"] == "discard":
         result["hint"] = gate.NOT_REMEMBERED
@@ -105,8 +109,10 @@ def otel_emit(**options: Any) -> Answer:
         fields["action"] = action
     event = log.new_event(fields.pop("action", ""), now=fields.pop("timestamp", clock.now_ms()), **fields)
     if not event["action"]:
-        fix = 'name it, as in `joelclaw otel emit compaction.before`, or pass {"action": "compaction.before"} on stdin'
-        raise wrong_usage("an event needs an action", fix)
+        raise wrong_usage(
+            "an event needs an action",
+            'name it, as in `joelclaw otel emit compaction.before`, or pass {"action": "compaction.before"} on stdin',
+        )
     db = sqlite.open_writing(busy_ms=log.BUSY_MS, durable=False)
     (reason,) = log.append(db, [event])
     outcome: dict[str, Any] = {"stored": not reason, "eventId": event["id"]}

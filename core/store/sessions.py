@@ -329,7 +329,7 @@ def note_fork(db: apsw.Connection, identifier: str, parent: str) -> None:
     db.execute(f"UPDATE session SET parent = ?1, kind = 'fork' WHERE id = ?2 AND ({above})", (parent, identifier))
 
 
-def undo_reversed_fork(db: apsw.Connection, identifier: str, fork: str) -> None:
+def drop_reversed_fork(db: apsw.Connection, identifier: str, fork: str) -> None:
     """If a session was taken for a fork of its own fork, whose transcript now names it, have it read again as none."""
     if fork != identifier and fork in ancestors(db, identifier, ("fork",)):
         db.execute("UPDATE session SET parent = '', kind = 'main' WHERE id = ?", (identifier,))
@@ -401,7 +401,7 @@ def read_again(db: apsw.Connection, session: str) -> None:
 
     The fork may have it in another order. Without the fingerprint of its head, a transcript counts as replaced, and
     without its `seen_file` as changed, so that the next archiving begins it anew. The row of `upkeep` says that the
-    session's rows are then deleted first (`take_read_again`, `kinds.start_over`); they stay if a transcript is gone.
+    session's rows are then deleted first (`is_due_again`, `kinds.start_over`); they stay if a transcript is gone.
     """
     from core.store import sources  # an archive loads it; a start does not
 
@@ -414,7 +414,7 @@ def read_again(db: apsw.Connection, session: str) -> None:
         db.execute("INSERT OR IGNORE INTO upkeep VALUES (?, 0)", (f"read again: {session}",))
 
 
-def to_read_again(db: apsw.Connection) -> list[str]:
+def transcripts_due_again(db: apsw.Connection) -> list[str]:
     """The transcripts that exist of sessions to be read again."""
     from core.store import sources
 
@@ -422,7 +422,7 @@ def to_read_again(db: apsw.Connection) -> list[str]:
     return [path for path in map(sources.existing, transcripts_of(db, *names)) if path]
 
 
-def take_read_again(db: apsw.Connection, session: str) -> bool:
+def is_due_again(db: apsw.Connection, session: str) -> bool:
     """Whether a session is to be read again; from now on it is not."""
     db.execute("DELETE FROM upkeep WHERE name = ?", (f"read again: {session}",))
     return bool(db.changes())

@@ -1,7 +1,7 @@
 """Which entries of a session may be archived, if the user has excluded folders or switched something off. Hot path.
 
-In come the entries of each line, from `ingest`; out go those that may be archived. The folder of each entry decides,
-not that of the session, which may move: the folder that the entry's line names, or the last line before it that names
+`ingest` hands over the entries of each line and gets those that may be archived. The folder of each entry decides, not
+that of the session, which may move: the folder that the entry's line names, or the last line before it that names
 one. A shell call may name another. `transcript_files` asks for the folder of a whole transcript.
 """
 

@@ -1,7 +1,7 @@
 """The tool calls, plans and compactions in a piece of a transcript, and what came of the calls. Hot path.
 
-In come the entries of a piece, in order, from `session_archive.Piece`. `PieceCalls` makes a `CallDraft` of each call
-and finds its outcome. Out go the drafts, to `call_rows`, which stores them.
+`session_archive.Piece` hands over the entries of a piece in order. `PieceCalls` makes a `CallDraft` of each call and
+finds its outcome. `call_rows` stores the drafts.
 """
 
 from __future__ import annotations

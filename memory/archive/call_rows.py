@@ -1,6 +1,6 @@
 """The rows of tool calls: a call, its names, the lines of files that it showed, and its edits. Hot path.
 
-In come the calls of a piece, from `session_archive`. `CallRows` stores each as a new call, or completes the stored call
+`session_archive` hands over the calls of a piece. `CallRows` stores each as a new call, or completes the stored call
 that it is news about; reading a transcript again changes nothing. `shown_lines` finds out which lines of which files an
 output shows.
 

@@ -4,13 +4,13 @@ A fork, a resumed session or a subagent may begin with the history of its parent
 
 | the transcript says | for example in | what is done |
 |---|---|---|
-| in each line, whose it is | Claude Code | `Transcript._owner_of`: the line is stored as one of that session |
+| in each line, who said it | Claude Code | `Transcript._owner_of`: the line is stored as one of that session |
 | in its first line, its parent; entries have no ids | Codex | `end_of_copies`: reading begins after them |
 | nothing, but copies keep their ids | pi, Gemini CLI | the session that is read later claims them: `settle_claims` |
 | nothing, but copies keep their times and texts | OpenCode, notes | likewise (`SessionArchive._copy_of`) |
 | nothing, and entries have no ids | Codex | both sessions begin with the same words: `delete_copied_openings` |
 
-In come claims: from `ingest` in a hook, from `transcript_files` after all files. What the sessions copied is moved to
+`ingest` hands over the claims of a hook, `transcript_files` those of all files. What the sessions copied is moved to
 its owner, or deleted. The owner is then read again, since the copies may be in another order.
 """
 
@@ -162,7 +162,7 @@ def delete_copied_openings(db: apsw.Connection, session: str) -> None:
 
 
 def _delete_copied_opening(db: apsw.Connection, session: str) -> str:
-    """Do so for another session; returns which of the two has lost its opening, "" if no other begins alike."""
+    """Delete the opening that a session shares with another; returns which of them lost it, "" if neither did."""
     answer = next((episode["text"] for episode in sessions.by_time(db, session, 20) if _is_answer(episode)), "")
     others = sessions.with_episode(db, words.fingerprint(answer.lower()), session) if answer else ()
     for other in others:

@@ -1,8 +1,8 @@
 """Reads the new part of a session piece by piece and archives it: the main line of `memory.archive`. Hot path.
 
-In comes a transcript (`ingest_file`: from a hook, or from `transcript_files`), or what a client without a transcript
-sends to a hook (`ingest_entries`). Each line becomes entries, which are given to a `session_archive.Piece`. Out goes
-each piece to `SessionArchive.store`, and an `Ingested` with the counts to the caller.
+Hooks and `transcript_files` call `ingest_file` for a transcript; hooks of clients without transcripts call
+`ingest_entries`. Each line becomes entries, which a `session_archive.Piece` collects; `SessionArchive.store` stores the
+piece. The caller gets an `Ingested` with the counts.
 """
 
 from __future__ import annotations
@@ -165,7 +165,7 @@ class Transcript:
                 self._add_line(piece, line, [later for later, _ in lines[number : number + 20]])
 
     def _add_line(self, piece: Piece, line: bytes, following: Iterable[bytes]) -> None:
-        """Add the entries of a line to the piece of the session whose they are; `following` are the next lines."""
+        """Add the entries of a line to the piece of the session that said it; `following` are the next lines."""
         value = content.parsed(line)
         if value is None:
             piece.bad_lines += 1
@@ -286,7 +286,7 @@ def source_of(path: str) -> str:
 
 
 class Ingested:
-    """What was ingested. Without a client nothing was: for the `reason`, else because the folder is excluded."""
+    """What was ingested. If nothing could be, `client` is "", and `reason` says why; "" for an excluded folder."""
 
     def __init__(self, client: str = "", reason: str = "") -> None:
         self.client = client

@@ -1,8 +1,8 @@
 """Collects a piece of a session and stores it: the second half of the main line of `memory.archive`. Hot path.
 
-In come the entries of a piece, line by line, from `ingest` (`Piece.begin_line`, `Piece.add`). Out go its rows:
-`SessionArchive.store` writes them in one transaction, with the position in the transcript after the piece. A `Carry`
-is stored with the position. It holds what the next piece needs.
+`ingest` hands over the entries of a piece line by line (`Piece.begin_line`, `Piece.add`). `SessionArchive.store` writes
+its rows in one transaction, with the position in the transcript after the piece, and with a `Carry`, which holds what
+the next piece needs.
 """
 
 from __future__ import annotations
@@ -201,11 +201,11 @@ class SessionArchive:
             is_moved = sessions.transcript_position(self.db, piece.source) != piece.before
             if is_moved or sessions.is_forgotten(self.db, self.session):
                 return False
-            if piece.is_first and sessions.take_read_again(self.db, self.session):
+            if piece.is_first and sessions.is_due_again(self.db, self.session):
                 from core.store import kinds  # few sessions are read again
 
                 kinds.start_over(self.db, self.session)
-            sessions.undo_reversed_fork(self.db, piece.carry.parent, self.session)
+            sessions.drop_reversed_fork(self.db, piece.carry.parent, self.session)
             for part in copied:
                 part.archive.store_copied(part)
             self._store_piece(piece)
@@ -405,7 +405,12 @@ class Carry:
 
     @classmethod
     def from_json(cls, text: str) -> Carry:
-        """The carry as it was stored; an empty carry if the text is empty or damaged, which costs a few outcomes."""
+        """The carry as it was stored; an empty carry if the text is empty or damaged.
+
+        With an empty carry, the next message lacks the message before it as context, a prompt that was typed ahead may
+        be archived twice, the end of a background process may not reach its call, and what a client has sent from an
+        excluded folder may be archived if it is sent again.
+        """
         carry = cls()
         try:
             stored = json_text.loads(text)

@@ -287,7 +287,7 @@ def ingest_all(
         is_final = result.client or result.reason in (SUBAGENT, NO_LINES, NO_CLIENT)  # no error that may pass
         if known is not None and is_final:
             known.note(file, result.client, result.reason)
-    claims += [claim for path in sessions.to_read_again(db) for claim in archiver.archive(File(path)).claims]
+    claims += [claim for path in sessions.transcripts_due_again(db) for claim in archiver.archive(File(path)).claims]
     while claims:
         from memory.archive.copies import settle_claims
 

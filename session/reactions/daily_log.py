@@ -112,9 +112,12 @@ def _body(state: SessionState, project: str, read: Sequence[str]) -> list[str]:
         return []
     only_read = [path for path in read if not any(f"/{edited}".endswith(f"/{path}") for edited in modified)]
     fields = {
-        "Task": task, "Files modified": modified_text, "Files read": ", ".join(map(stored_line, only_read)),
-        "Recalled": " | ".join(map(stored_line, state.recall_queries)), "Project": stored_line(project),
-    }  # fmt: skip
+        "Task": task,
+        "Files modified": modified_text,
+        "Files read": ", ".join(map(stored_line, only_read)),
+        "Recalled": " | ".join(map(stored_line, state.recall_queries)),
+        "Project": stored_line(project),
+    }
     compaction = f"ompaction {state.compaction_count + 1}"
     usage = f"- C{compaction}" if state.percent is None else f"- Context {state.percent:.0f} %, c{compaction}"
     return [*(f"- {label}: {value}" for label, value in fields.items() if value), usage]

@@ -74,7 +74,7 @@ def give(
     if memories:
         state.injected_memories = [*state.injected_memories, *identifiers]
         await_use(state, memories, query)
-    name = EVENTS[kind][0] if kind in EVENTS else state.compaction_event("compaction.inject")
+    name, _ = EVENTS.get(kind) or (state.compaction_event("compaction.inject"), "")
     return hand_over(session, name, kind, content, about={**about, "memoryIds": identifiers})
 
 
@@ -88,7 +88,8 @@ def hand_over(session: Session, name: str, kind: str, content: str, *, about: Ma
     is_excluded = session.is_excluded(session.state.cwd)
     # The user's words, and paths.
     shown = {key: value for key, value in about.items() if not (is_excluded and key in ("query", "scope"))}
-    event = session.event(name, shown, component=EVENTS.get(kind, ("", ""))[1])
+    _, component = EVENTS.get(kind, ("", ""))
+    event = session.event(name, shown, component=component)
     if not is_excluded:
         event["injected"] = {"kind": kind, "text": redact(content)[0]}
     event["recalled"] = about["memoryIds"]

@@ -110,12 +110,15 @@ def test_nothing_said_in_an_excluded_folder_is_kept(
     assert all(word.encode() + part in stored for word in expected for part in (b"asked", b"file", b"answer"))
 
 
+@pytest.mark.parametrize("folder", ["coralparts", "hash-coral"])
 @pytest.mark.parametrize("known", ["chart.py draws the tides", "nothing"], ids=["a memory names it", "no memory"])
-def test_the_path_of_a_file_that_is_edited_there_is_not_kept(run: Run, home: Path, places: Path, known: str) -> None:
+def test_the_path_of_a_file_that_is_edited_there_is_not_kept(
+    run: Run, home: Path, places: Path, known: str, folder: str
+) -> None:
     run("memory", "write", known, "--global")
     walk = ClaudeWalk(places)
     cwd = places / "private" / "app"
-    edit = {"tool_name": "Write", "tool_input": {"file_path": str(cwd / "coralparts" / "chart.py"), "content": "x"}}
+    edit = {"tool_name": "Write", "tool_input": {"file_path": str(cwd / folder / "chart.py"), "content": "x"}}
     texts = [hook(run, walk, "PostToolUse", str(cwd), **edit).out for _ in range(2)]
     assert [known in text for text in texts] == [known != "nothing", False]
     assert b"coral" not in held(home)
