@@ -11,13 +11,13 @@ from core.redaction.clues import FOREIGN, NAME_PARTS
 from core.redaction.tokens import DIGITS, SIGNS, is_made_up, is_placeholder, is_prose, is_strong, is_technical
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
 MAX_JUDGED = 256  # characters of a value that are judged
 MAX_LINE = 200  # characters of a line before and after a name
 MAX_AFTER = 600  # characters after a name that decide about its value
-Name = tuple[int, int, str, int]
-"""The start, end and family of a name (see `family`), and where the first name with the same surroundings is."""
+Name = tuple[int, int, str]
+"""The start, end and family of a name (see `family`)."""
 LOOSE = frozenset(["password", "pw", "pass"])
 """Families whose value may be any word."""
 NAME_CHARS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
@@ -83,26 +83,26 @@ def label(kind: str) -> str:
     return "password" if kind in LOOSE else "api-key" if kind in ("key", "query") else kind
 
 
-def find_names(text: str, lower: str, signs: set[str]) -> list[Name]:
-    """The names of secrets. At most 48 characters on each side of a keyword are read. `signs`: the text's keywords."""
-    names: list[Name] = []
-    known: dict[tuple[str, str], Name] = {}
+def find_names(text: str, lower: str, signs: set[str]) -> dict[Name, int]:
+    """The names of secrets, each with the place of the first keyword (of `signs`) with the same surroundings."""
+    names: dict[Name, int] = {}
+    known: dict[tuple[str, str], tuple[Name, int]] = {}
     done = 0
     for at, end in places_of(lower, signs.intersection(NAME_PARTS)):
         if at < done:
             continue  # within the name before it
         surroundings = text[max(0, at - 48 - MAX_LINE) : at], text[at : end + 48 + MAX_AFTER]
         if surroundings not in known:
-            known[surroundings] = (*_name_at(text, at, end), at)
-        start, done, kind, first = known[surroundings]
+            known[surroundings] = _name_at(text, at, end), at
+        (start, done, kind), first = known[surroundings]
         start, done = start + at - first, done + at - first
         if kind:
-            names.append((start, done, kind, first))
+            names[start, done, kind] = first
     return names
 
 
-def _name_at(text: str, at: int, end: int) -> tuple[int, int, str]:
-    """The start, end and family of the name around the keyword at..end, considering the text before it."""
+def _name_at(text: str, at: int, end: int) -> Name:
+    """The name around the keyword at..end, at most 48 characters on each side, considering the text before it."""
     head, ahead = text[max(0, at - 48) : at], text[end : end + 48]
     start, end = at - len(head) + len(head.rstrip(NAME_CHARS)), end + len(ahead) - len(ahead.lstrip(NAME_CHARS))
     if text[start - 1 : start] == "\\" and text[start] in "nrt" and family(text[start + 1 : end].strip("-.")):
@@ -119,17 +119,15 @@ def _name_at(text: str, at: int, end: int) -> tuple[int, int, str]:
     return start, end, "" if is_arn or is_variable else kind
 
 
-def sign_after(text: str, name: Name) -> str:
-    """The sign after a name: " " between an option and its value, "--" between two options."""
-    start, end, kind, _ = name
-    sign = text[end : end + 48].lstrip(" \t\"'`\\]?")[:1]
+def sign_after(text: str, name: Name) -> tuple[str, bool]:
+    """The sign after a name, and whether the name is an option before another word."""
+    start, end, kind = name
     option = text[start : start + 3].lower()
-    if option[0] != "-" or text[end : end + 1] != " " or (option[1] != "-" and (kind != "password" or option == "-pp")):
-        return sign
-    return "--" if sign == "-" else " "
+    is_option = option[0] == "-" and (option[1] == "-" or (kind == "password" and option != "-pp"))
+    return text[end : end + 48].lstrip(" \t\"'`\\]?")[:1], is_option and text[end : end + 1] == " "
 
 
-def each_once(names: Sequence[Name], value_of: Callable[[Name], Span | None]) -> list[Span]:
+def each_once(names: dict[Name, int], value_of: Callable[[Name], Span | None]) -> list[Span]:
     """What `value_of` gives for each name that is not part of the value before it.
 
     Names with the same surroundings are judged once, since a text may repeat a line thousands of times.
@@ -137,8 +135,8 @@ def each_once(names: Sequence[Name], value_of: Callable[[Name], Span | None]) ->
     spans: list[Span] = []
     done = 0
     known: dict[int, Span | None] = {}
-    for name in names:
-        start, end, _, first = name
+    for name, first in names.items():
+        start, end, _ = name
         if start < done:
             continue
         if first not in known:
@@ -154,11 +152,12 @@ def each_once(names: Sequence[Name], value_of: Callable[[Name], Span | None]) ->
 
 def assigned_value(text: str, name: Name) -> Span | None:
     """The secret value after a name; None if there is none."""
-    start, name_end, kind, _ = name
-    follows = sign_after(text, name)
+    start, name_end, kind = name
+    follows, is_option = sign_after(text, name)
     is_element = follows == ">" and (text[start - 1 : start] == "<" or "=" in text[name_end : name_end + 6])
-    is_assigning = follows in ("=", ":", ",", "|", " ") or text.startswith(("??", " ??"), name_end)
-    separator = _separator(text, start, name_end) if is_assigning or is_element else None
+    is_assigning = follows in ("=", ":", ",", "|") or text.startswith(("??", " ??"), name_end)
+    is_assigning = is_assigning or is_element or (is_option and follows != "-")
+    separator = _separator(text, start, name_end) if is_assigning else None
     if separator is None:
         return None
     sign, at = separator
@@ -186,7 +185,8 @@ def assigned_value(text: str, name: Name) -> Span | None:
         is_value = (
             len(value) >= (1 if kind == "password" else 4)
             and is_assigned(value, judged, sign, tight=tight, alone=alone)
-            and not _is_parameter(text, name, begin, value)
+            and not _is_argument(text, begin, value, kind)
+            and not _is_sentence(text, name, value)
         )
         end = begin + len(_trimmed(text[begin : _bare_end(text, begin, len(text))])) if is_value else 0
         end = max(end, _end_of_words(text, name, begin, end, sign))
@@ -283,18 +283,21 @@ def _bare_end(text: str, at: int, limit: int) -> int:
     return match.end() if match is not None else at
 
 
-def _is_parameter(text: str, name: Name, at: int, value: str) -> bool:
-    """Whether the value at `at` is no secret: a sentence says how to set a parameter (`add token=refresh`), a call gets
-    a variable (`connect(password=given_bytes)`), or it is a type (`Option<String>`)."""
-    start, name_end, kind, _ = name
+def _is_argument(text: str, at: int, value: str, kind: str) -> bool:
+    """Whether a value is a variable given to a call, `connect(password=given_bytes)`, or a type: `Option<String>`."""
     rest = text[at + len(value) : at + len(value) + 40]
     if compiled("<(?!br)[A-Za-z]").match(rest):
         return value.isalnum() and (value[:1].isupper() or ">(" in rest)
-    if kind == "password":
-        return rest[:1] == ")" and "_" in value and value.replace("_", "a").isalpha()
+    return rest[:1] == ")" and kind == "password" and "_" in value and value.replace("_", "a").isalpha()
+
+
+def _is_sentence(text: str, name: Name, value: str) -> bool:
+    """Whether a sentence says how to set a parameter: `add token=refresh`."""
+    start, end, kind = name
     before = text[max(0, start - 24) : start].split(" ")[-2:]
+    is_word = value.isalpha() and value.islower() and len(value) < 12 and text[start:end].islower()
     is_verb = before[1:] == [""] and before[0].strip(":").isalpha() and before[0] not in ("export", "set", "env")
-    return is_verb and value.isalpha() and value.islower() and len(value) < 12 and text[start:name_end].islower()
+    return is_word and is_verb and kind != "password"
 
 
 def _end_of_words(text: str, name: Name, begin: int, end: int, sign: str) -> int:
@@ -302,7 +305,7 @@ def _end_of_words(text: str, name: Name, begin: int, end: int, sign: str) -> int
 
     0 if there is none. `end`: the end of its first word, or 0.
     """
-    start, name_end, kind, _ = name
+    start, name_end, kind = name
     tight = sign == "=" and begin == name_end + 1
     quote = text[start - 1 : start]
     stop = text.find(quote, end, end + 80) if tight and end and quote in ("'", '"') else -1
@@ -329,7 +332,7 @@ def _end_of_words(text: str, name: Name, begin: int, end: int, sign: str) -> int
 
 def _quoted_end(text: str, name: Name, at: int, mark: str, sign: str, tight: bool) -> int:
     """The end of the quoted value that begins at `at`; 0 if it is no secret."""
-    start, name_end, kind, _ = name
+    start, name_end, kind = name
     head = _line_before(text, start).rsplit("\\n" if mark[0] == "\\" else "\n", 1)[-1]
     is_open = (head.count(mark) - (head.count("\\" + mark) if len(mark) == 1 else 0)) % 2
     if is_open and text[at : at + 1] in tuple(")],;+} ") and mark not in text[name_end : at - len(mark)]:
@@ -360,9 +363,8 @@ def value_below(text: str, start: int, at: int, kind: str, *, is_block: bool = F
     if not value or value[-1] in ":{[(>" or len(value.split()) > 1 or value[0] == "#":
         return 0, 0
     is_odd = not value.isalnum() or value.lower() != value != value.upper() or len(value) > 15
-    is_apart = 8 <= len(value) <= 64 and (is_odd if kind == "password" else is_made_up(value))
-    is_apart = is_apart and kind not in ("pass", "auth") and is_described(value, kind)
-    fits = is_assigned(value, kind, ":", tight=False) if indented else is_apart
+    is_apart = 8 <= len(value) <= 64 and (is_odd if kind == "password" else kind != "pass" and is_made_up(value))
+    fits = is_assigned(value, kind, ":", tight=False) if indented else is_apart and is_described(value, kind)
     begin = text.index(value, at)
     return (begin, begin + len(value)) if fits else (0, 0)
 
@@ -423,7 +425,7 @@ def is_described(value: str, kind: str, *, quoted: bool = False, linked: bool = 
 
     `quoted`: it may be several words. `linked`: a word such as "is" precedes it. `sure`: a statement gives it.
     """
-    min_chars = (8 if linked and set("-_").isdisjoint(value) else 12) if kind not in LOOSE else 1 if quoted else 5
+    min_chars = 12 if kind not in LOOSE else 1 if quoted else 5
     if len(value) < min_chars or value[0] in "/~.{<-$[(|% \t,)" or "](" in value or is_placeholder(value):
         return False
     digits = not DIGITS.isdisjoint(value)
@@ -446,8 +448,4 @@ def is_described(value: str, kind: str, *, quoted: bool = False, linked: bool = 
         parts = value.split("-")
         is_phrase = len(parts) > 3 and all(len(part) > 2 and part.isalpha() for part in parts)
         fits = is_phrase and not is_prose(" ".join(parts))
-    return (
-        fits
-        and not is_technical(value)
-        and ((quoted and kind in LOOSE) or not is_name_of_code(value, kind, quoted=False))
-    )
+    return fits and not is_technical(value) and (quoted or not is_name_of_code(value, kind, quoted=False))

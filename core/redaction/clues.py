@@ -64,7 +64,7 @@ _ESCAPES = ("\\u001b[", "\\x1b[", "\\033[")
 _FIRST_WORDS = frozenset(phrase.partition(" ")[0] + " " for phrase in PHRASES)
 _SIGNS = frozenset(
     # headers and statements, calls that take a password, commands
-    "cookie|bearer|basic|identified|?code=|&code=|-----BEGIN|:AA|@tcp(|AKIA|ASIA|ABIA|ACCA"
+    "cookie|bearer|basic|identified|-----BEGIN|:AA|@tcp(|AKIA|ASIA|ABIA|ACCA"
     "|mysqli|getConnection(|PDO(|jwt.sign(|createHmac("
     "|sshpass|rdesktop|evil-winrm|netexec|nxc |useradd|usermod|mysql|mariadb|sqlcmd|bcp |zip |ipmitool|mosquitto"
     "|plink|pscp|xfreerdp|wlfreerdp|redis-cli|ldap|snmp|openssl|ssh-keygen|curl|http |https |smbclient|etcdctl|creds"

@@ -31,7 +31,7 @@ _OPENERS = frozenset(
 """These begin a description of the password: "for the webhook on staging", "I got from the portal"."""
 
 
-def find_in_prose(text: str, lower: str, names: list[Name], clues: Clues) -> list[Span]:
+def find_in_prose(text: str, lower: str, names: dict[Name, int], clues: Clues) -> list[Span]:
     """The (start, end, kind) of each secret in a sentence."""
     spans = each_once(names, lambda name: _described_value(text, lower, name)) + _find_said_of_it(text, lower)
     if clues.logins:
@@ -47,14 +47,16 @@ def find_in_prose(text: str, lower: str, names: list[Name], clues: Clues) -> lis
 
 def _described_value(text: str, lower: str, name: Name) -> Span | None:
     """The value that a sentence gives to a name; None if there is none."""
-    start, end, kind, _ = name
-    if sign_after(text, name) in (":", "=", " ", "--"):
+    start, end, kind = name
+    sign, is_option = sign_after(text, name)
+    if is_option or sign in (":", "="):
         return None
     end += text[end : end + 1] in tuple("是为は")  # "is", without spaces
     follows = text[end : end + 1] != "" and (text[end] in " \t'’,\"`*)(" or text[end - 1] in "是为は")
     at, stop = _value_after(text, lower, start, end, kind) if follows else NOTHING
     below = text.find("\n", end, end + MAX_REACH) if follows and not stop else -1
-    if below >= 0 and text[end:below].rstrip(" \t\r\"'`*")[-1:] in (":", ")"):
+    ends = ":" if kind == "auth" else (":", ")")  # a decorator ends with `)` too
+    if below >= 0 and text[end:below].rstrip(" \t\r\"'`*").endswith(ends):
         at, stop = value_below(text, start, below + 1, kind)
     if not stop and kind != "pass":
         at, stop = _value_before(text, start, kind)
@@ -64,11 +66,9 @@ def _described_value(text: str, lower: str, name: Name) -> Span | None:
 def _find_said_of_it(text: str, lower: str) -> list[Span]:
     """Each password in "I changed it to …", "it's now …", if the sentence is about a secret."""
     topics = r"(passw|\bpw\b)|\b(?:logins?|rotated|swapped)\b|(key|token|secret|credential)"
-    verbs = "change changed set reset update updated rotated".split()
+    changes = [f"{verb} it to " for verb in "change changed set reset update updated rotated".split()]
     spans: list[Span] = []
-    for start, end in places_of(
-        lower, (*(f"{verb} it to " for verb in verbs), "one is ", "one was ", "it's ", "it’s ")
-    ):
+    for start, end in places_of(lower, (*changes, "one is ", "one was ", "it's ", "it’s ")):
         sentence = lower[max(0, start - 160) : start].rpartition("\n")[2]
         topic = compiled(topics).search(sentence) if not sentence[-1:].isalpha() else None
         kind = "token" if topic and topic[2] else "password"
@@ -108,8 +108,7 @@ def _find_logins(text: str, lower: str, begin: int, stop: int) -> list[Span]:
         of_user = sign == ":" and is_made_up(value) and compiled(known_user).match(user)
         fits = compiled(announcement).search(head) or (sign and (strong or of_user))
         if fits and is_described(value, "password") and not compiled(verbs).match(user):
-            start = match.start(4)
-            spans.append((start, start + len(value), "password"))
+            spans.append((match.start(4), match.start(4) + len(value), "password"))
     return spans
 
 
@@ -145,7 +144,7 @@ def _value_after(text: str, lower: str, start: int, end: int, kind: str) -> tupl
     return found
 
 
-def _linked_value(text: str, lower: str, name: Span, words: list[tuple[int, str]], *, linked: bool) -> tuple[int, int]:
+def _linked_value(text: str, lower: str, name: Name, words: list[tuple[int, str]], *, linked: bool) -> tuple[int, int]:
     """The value that words such as "is", "was changed to", "for the server is" lead to."""
     start, end, kind = name
     opened = False

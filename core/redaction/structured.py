@@ -15,7 +15,7 @@ from core.redaction.assignments import LOOSE, each_once, family, is_described, l
 from core.redaction.tokens import find_matches, is_placeholder, is_prose, is_strong
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from core.redaction.assignments import Name
 
@@ -31,7 +31,7 @@ _LABELLED = frozenset("value val values default plaintext plain stringvalue stri
 _TYPED = frozenset("text value val input content".split())
 
 
-def find_structured(text: str, lower: str, names: list[Name]) -> list[Span]:
+def find_structured(text: str, lower: str, names: dict[Name, int]) -> list[Span]:
     """The (start, end, kind) of each secret known by its field, call, column or manifest."""
     spans = each_once(names, lambda name: _value_of_field(text, lower, name))
     spans += [*_in_columns(text, names), *_in_calls(text), *(_in_inserts(text) if "values" in lower else ())]
@@ -42,7 +42,7 @@ def find_structured(text: str, lower: str, names: list[Name]) -> list[Span]:
 
 def _value_of_field(text: str, lower: str, name: Name) -> Span | None:
     """The value in the field after a field that is the name, or ends with it; None if there is none."""
-    start, end, kind, _ = name
+    start, end, kind = name
     head = lower[max(0, start - 64) : start].rstrip("abcdefghijklmnopqrstuvwxyz0123456789_.-/")
     is_in_field = head.rstrip(" \t\"'\\:=>").endswith((*_LABELS, "-n"))
     if not is_in_field or kind in ("auth", "authorization", "query"):
@@ -100,11 +100,11 @@ def _in_inserts(text: str) -> list[Span]:
     return spans
 
 
-def _in_columns(text: str, names: list[Name]) -> list[Span]:
+def _in_columns(text: str, names: Iterable[Name]) -> list[Span]:
     """Each secret below a header, a line whose cells are names; its rows are the lines below with as many cells."""
     spans: list[Span] = []
     done = 0
-    for start, end, *_ in names if any(map(text.__contains__, "|\t;,")) else ():
+    for start, end, _ in names if any(map(text.__contains__, "|\t;,")) else ():
         if start < done:
             continue
         is_cell = text[end : end + 3].lstrip(" \"'`*]")[:1] in ("|", "\t", ";", ",", "\n", "\r")
@@ -129,7 +129,7 @@ def _add_rows(text: str, at: int, delimiter: str, kinds: list[str], spans: list[
         place = line.start()
         for cell, kind in zip(cells, kinds, strict=False):
             value = cell.rpartition("→")[2].strip(_CELL_MARGIN)
-            if kind and (kind in LOOSE or len(value) > 11) and is_described(value, kind):
+            if kind and is_described(value, kind):
                 start = place + cell.rindex(value)
                 spans.append((start, start + len(value), label(kind)))
             place += len(cell) + 1

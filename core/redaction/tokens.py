@@ -75,9 +75,6 @@ _SHAPES = (
     ("url-password", "://",
      r"://(?=[\d_-]*[A-Za-z])((?:(?=[\w-]*?\d[A-Za-z_-]+\d)(?=(?:[A-Za-z_-]*\d){3})"
      r"|(?=(?:[A-Za-z]*\d){8}[A-Za-z\d]*[:@]))[\w-]{16,300})(?::[^\s/@]{0,100})?@(?!\S{0,40}ingest)"),
-    # what a login by OAuth gives to an application
-    ("token", "?code=|&code=",
-     r"(?i)[?&]code=(?=[a-z./~%-]{,64}\d)(?=[\d./~%-]{,64}[a-z])((?:[a-z\d./~-]|%2f){16,}+)(?![^\s&#\"'`)<>\\])"),
     ("url-password", "@tcp(", r":(?<=[\w.-]:)([^\s:@\"'/\]]{1,128})@tcp\("),
     # after `Bearer` or `Basic`, unless it is a word: "basic authentication"
     ("authorization", "bearer|basic", r"(?i:b(?<![a-z0-9]b)(?:earer|asic)[ \t]{1,4})"
@@ -93,7 +90,7 @@ _SHAPES = (
      r"(?:(?<=IDENTIFIED)| [^;]{0,160}?(?i:identified))(?i: +(?:with +\S{1,64} +)?by[ \t]{1,4}(?:password )?)"
      r"(?:(\\{0,3}[\"'`])((?:(?!\1)[^\n]){1,240})\1|((?=[^\s;]*\d)[^\s\"'<>,;)}\\]{1,240}))"),
     ("password", ":5432:",
-     r"(?m):5432:(?<=[^\s:]:5432:)[^\s:]{1,64}:[^\s:]{1,64}:([^\s:\"']{3,128})(?=[\s\"']|$)"),
+     r"(?m)(?:^|(?<=[\s\"']))[^\s:#\"']{1,128}:5432:[^\s:]{1,64}:[^\s:]{1,64}:([^\s:\"']{3,128})(?=[\s\"']|$)"),
 )  # fmt: skip
 """(kind, anchors, pattern): a text with a secret of this shape contains one of the anchors."""
 
@@ -170,7 +167,8 @@ _PUBLIC = (
 
 def find_random(text: str) -> list[Span]:
     """The random tokens of a text. The path of a URL is left alone."""
-    public = r"-----BEGIN (?:CERTIFICATE[A-Z ]*|[A-Z ]*PUBLIC KEY|X509 CRL)-----(?:(?!-----BEGIN)[\s\S])*?-----END"
+    labels = r"(?:(?:TRUSTED |X509 )?CERTIFICATE|(?:NEW )?CERTIFICATE REQUEST|(?:RSA |EC |DSA )?PUBLIC KEY|X509 CRL)"
+    public = rf"-----BEGIN {labels}-----(?:(?!-----BEGIN)[\s\S])*?-----END"
     shown = compiled(public).sub(lambda match: " " * len(match.group()), text) if "-----BEGIN" in text else text
     mapped = shown.encode("ascii", "replace").translate(_TOKEN_BYTES).decode("ascii")
     spans: list[Span] = []
@@ -312,7 +310,7 @@ def is_prose(value: str) -> bool:
 def is_technical(value: str) -> bool:
     """Whether a value is a technical term, a measure, a date, a file, an address, code or a variable."""
     terms = r"""(?xis)
-    (?:argon2|pbkdf2|bcrypt|scrypt|ed25519|oauth|1password|python|postgres|scram|v1alpha|v1beta|base64url)
+    (?:argon2|pbkdf2|bcrypt|scrypt|ed25519|oauth|1password|python|postgres|scram|v1alpha|v1beta)
     |(?=\d|[a-z]+[-_]*\d)\d*(?:sha|md|hmac|[hrpe]s|aes|rsa|utf|base|iso|rfc|https?|ipv|tls|m?fa|win|node|uuidv?|[kvx])
      [-_]*\d*(?![a-z\d])
     |(?:page|step|phase|section|column|password|token|secret|key|user|test_)[\w.]*?[\d_]{1,2}\Z

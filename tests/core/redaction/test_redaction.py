@@ -155,7 +155,7 @@ HOSTILE = [
     "base64 -d secret\n", "a:5432:b:c:d\n", "kind: Secret\ndata:\n a: b\n", "password,a\n", "login: a:b ",
     "insert into a (password) values ('b') ", "password=hunter22)", "\x1b[0m", "secrets set A=b ", "cat <<< 'x ",
     "AKIA\n", "insert into a (password) values (", '"kind":"Secret",' + '"data":{},' * 700,
-    "kind: Secret\ndata:\n" + "  \n" * 20_000, "pw=", "pw: ", "bcp =", "zip ='", "x:A1b2c3 ", "?code=a1",
+    "kind: Secret\ndata:\n" + "  \n" * 20_000, "pw=", "pw: ", "bcp =", "zip ='", "x:A1b2c3 ", "login as a with b1cd\n",
 ]  # fmt: skip
 
 
