@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from core.redaction.clues import Clues
 
 MAX_REACH = 220  # characters after a name that are read
-NEAR = 600  # characters from what announces a login, in which logins are looked for
+MAX_WHOLE = 20_000  # characters of a text that is searched for logins as a whole once anything announces a login
+NEAR = 2_000  # characters from what announces a login, or from a login, in which logins are looked for in a longer text
 NOTHING = (0, 0)
 _LINKS = frozenset(
     "is was are be being been has had will should to from now still just simply currently again also always only"
@@ -34,14 +35,18 @@ _OPENERS = frozenset(
 def find_in_prose(text: str, lower: str, names: dict[Name, int], clues: Clues) -> list[Span]:
     """The (start, end, kind) of each secret in a sentence."""
     spans = each_once(names, lambda name: _described_value(text, lower, name)) + _find_said_of_it(text, lower)
-    if clues.logins:
+    announced = places_of(lower, (*clues.signs.intersection(LOGINS), " pass ", " pw ", " password "))
+    if clues.logins or (announced and len(text) <= MAX_WHOLE):
         return spans + _find_logins(text, lower, 0, len(text))
-    done = 0
-    for at, _ in places_of(lower, (*clues.signs.intersection(LOGINS), " pass ", " pw ", " password ")):
-        if at + NEAR > done:
-            begin, line_end = max(done, at - NEAR), text.find("\n", at + NEAR)
-            done = line_end if line_end > 0 else len(text)
-            spans += _find_logins(text, lower, begin, done)
+    searched = 0
+    for at, end in announced:
+        last = end  # of what announces a login, or of a login, since another may follow
+        while searched < min(last + NEAR, len(text)):
+            begin, line_end = max(searched, at - NEAR), text.find("\n", last + NEAR)
+            searched = line_end if line_end > 0 else len(text)
+            found = _find_logins(text, lower, begin, searched)
+            last = found[-1][1] if found else 0
+            spans += found
     return spans
 
 

@@ -145,6 +145,17 @@ def test_words_that_were_harmless_once_announce_a_secret_later() -> None:
     assert redact("login: ann / Fjord7Anchor") == ("login: ann / [redacted:password]", ("password",))
 
 
+@pytest.mark.parametrize("below", ["", "A line that says nothing.\n" * 1000], ids=["short", "long"])
+@pytest.mark.parametrize("text", [
+    "login:\n" + "".join(f"| person{i} | Kiwi#{i}45x |\n" for i in range(10, 150)),
+    "log in with these:\n" + "".join(f"as jane{i} with hunTer{i}\n" for i in range(10, 150)),
+    "username and pw of each:\n" + "".join(f"jane{i} | hunTer!{i}2\n" for i in range(10, 150)),
+    "the logins:\n" + "plain words of a line\n" * 30 + "as jane with hunTer22\n" * 140,
+], ids=lambda text: text.split(":")[0])  # fmt: skip
+def test_logins_far_from_their_announcement_vanish(text: str, below: str) -> None:
+    assert redact(text + below)[0].count("[redacted:password]") == 140
+
+
 MEGABYTE = 1_000_000
 PLAIN = ("a", "aB3", "://", "=", "ey" + "J", "sk" + "-", "\\", "x\n", "🔥", "[redacted:")
 HOSTILE = [
