@@ -68,10 +68,14 @@ def listed(text: str | None) -> list[str]:
 
 
 def is_only_redacted(text: str) -> bool:
-    """Whether a text says nothing besides redacted secrets and their labels: `Token: [redacted:github-token]`."""
-    first, *behind = text[:4_000].lower().split("[redacted")
-    outside = " ".join([first, *(part.partition("]")[2] if "]" in part else part for part in behind)])
-    return bool(behind) and all(word[-1] in ":=" or not any(map(str.isalnum, word)) for word in outside.split())
+    """Whether a text says nothing besides redacted secrets, each with at most a label: `Token: [redacted:jwt]`."""
+    before, *marks = text[:4_000].lower().split("[redacted")
+    for around in [before, *(mark.split("]", 1)[-1] for mark in marks)]:
+        words = [word for word in around.split() if any(map(str.isalnum, word))]
+        is_label = len(words) == 1 and words[0][-1] in ":=" and "/" not in words[0]
+        if words and not is_label:
+            return False
+    return bool(marks)
 
 
 def fingerprint(text: str) -> str:

@@ -15,7 +15,7 @@ from core.errors import Failure
 from core.store import sessions
 from core.store.search import Candidates
 from core.store.sqlite import COLLECTIONS
-from recall.hit import CALL_CHARS, EXTERNAL, DocumentMatch
+from recall.hit import CALL_CHARS, EXTERNAL, SPEAKERS, DocumentMatch
 from recall.query import Scope, expand, resolve_category
 from recall.ranking import Ranking, reasons_to_drop, restates_question
 from recall.times import asks_only_for_a_time, period_named, words_of_time
@@ -252,7 +252,8 @@ class _Recall:
             session, entry, text = document["session_id"], entries[document["rowid"]], document["text"]
             if session in speaking and "session-task" in document["tags"]:
                 continue  # its prompts are among the matches as episodes
-            if words.is_only_redacted(text) and not self.query.include_discard:
+            speaker, _, said = text.partition(": ")
+            if words.is_only_redacted(said if speaker in SPEAKERS else text) and not self.query.include_discard:
                 continue
             score = entry.score * (0.5 if restates_question(text, asked) else 1.0)
             if score >= self.query.min_score and not self.scope.excludes(document["project"], session):
