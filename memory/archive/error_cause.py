@@ -28,9 +28,9 @@ FAILED_TEST = re.compile(
 )
 GO_MESSAGE = re.compile(r"\s+(?:[\w.-]+_test\.go|assertions\.go):\d+: ?")
 ERROR_BEGINS = re.compile(
-    r"(?:\S+: )?(?:[\w.]*(?:Error|Exception)\b[^:]{0,40}:|(?:panic|fatal|error(?:\[\w+\])?|fehler):? |E  |✖|× |\*\*\*? "
-    r"|CONFLICT \(|! \[|expect\(|\^ this|thread '.*panicked at)"
-    r"|(?:(?:\S*/)?(?:ba|da|k|z)?sh(?::\d+)?|\S+: (?:line|Zeile|ligne) \d+): ",  # of a shell
+    r"(?:\S+: )?(?:[\w.]*(?:Error|Exception)\b[^:]{0,40}:|(?:panic|fatal|error(?:\[\w+\])?|fehler):? |E  |✖|× |\*\* \("
+    r"|\S*make(?:\[\d+\])?: \*\*\* |CONFLICT \(|! \[|expect\(|\^ this|thread '.*panicked at)"
+    r"|(?:(?:\S*/)?(?:ba|da|k|z)?sh(?::\d+)?|\S+: (?:line|Zeile|ligne) \d+): (?!warning)",  # of a shell
     re.IGNORECASE,
 )
 # Lines that say that something failed, but not why.
