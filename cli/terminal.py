@@ -190,7 +190,8 @@ def records(rows: Sequence[Mapping[str, object]], columns: Sequence[str] = ()) -
             below: list[str] = []
             for name in long:
                 value = row.get(name)
-                below += [clip(plain(item, name), 300) for item in (value if isinstance(value, list) else [value])]
+                items = [clip(plain(item, name), 300) for item in value] if isinstance(value, list) else []
+                below += items if any(len(item) > 40 for item in items) else [texts[name][at]]
             for text in dict.fromkeys(below):
                 is_cut = text.endswith("…") and any(other.startswith(text[:-1]) for other in below if other != text)
                 if text not in _NONE and not is_cut:

@@ -64,3 +64,9 @@ def test_a_text_that_begins_another_is_left_out(capsys: pytest.CaptureFixture[st
     row = {"id": "m1", "title": f"{whole[:49]}…", "description": whole, "snippet": whole, "file": whole[:49]}
     print_items(records([row]))
     assert [row.strip() for row in capsys.readouterr().out.splitlines()] == ["m1", whole, whole[:49]]
+
+
+def test_only_a_list_of_long_texts_takes_a_line_for_each(capsys: pytest.CaptureFixture[str]) -> None:
+    tags, texts = ["deploy-tuesdays", "harbour-freeze", "release-train"], ["the queue " * 5 + "drains", "at noon"]
+    print_items(records([{"id": "m1", "tags": tags, "texts": texts}]))
+    assert [row.strip() for row in capsys.readouterr().out.splitlines()] == ["m1", ", ".join(tags), *texts]
