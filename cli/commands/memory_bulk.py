@@ -7,6 +7,7 @@ from itertools import islice
 from typing import Annotated, Any, Literal
 
 import typer
+from rich.filesize import decimal
 from typer import Argument, Option
 
 import clients
@@ -36,7 +37,7 @@ def import_(
     format: Annotated[Literal["auto", "ours", "markdown"], Option(help="The file's format")] = "auto",
     preview: Annotated[bool, Option("--preview", help="Only show what would happen")] = False,
 ) -> Answer:
-    """Import Markdown, or JSON lines, which are global unless they name a `project`."""
+    """Import Markdown or JSON lines. JSON lines are global unless they name a `project`."""
     from memory import transfer  # loads a parser of Markdown
 
     form = transfer.detect_format(file) if format == "auto" else format
@@ -154,11 +155,10 @@ def _admit_again(found: Sequence[Any], agent: str) -> int:
             session = stored_id(transcript_files.look_at(file.path, agent)[1])
         except Failure:  # the archive reports it
             continue
-        source = ingest.source_of(file.path)
         with state_lock(session):
             back += sessions.is_forgotten(db, session)
             bring_back_state(session)
-            curate.admit_again(db, session, source, now=clock.now_ms())
+            curate.admit_again(db, session, ingest.source_of(file.path), now=clock.now_ms())
     return back
 
 
@@ -213,8 +213,7 @@ def offer_past_sessions(wanted: bool | None = None) -> tuple[dict[str, Any], lis
     steps = [step("joelclaw doctor", f"{counted(len(reasons), 'past session')} cannot be read")] * bool(reasons)
     if not counts:
         return {"history": history}, steps
-    found, megabytes = counted(history["sessions"], "past session"), max(size / 1e6, 0.1)
-    about = f"{found} found ({', '.join(counts)}), {megabytes:,.1f} MB"
+    about = f"{counted(history['sessions'], 'past session')} found ({', '.join(counts)}), {decimal(size)}"
     if wanted is None and is_for_person() and os.isatty(0):
         from cli.terminal import confirm
 
@@ -231,8 +230,8 @@ def _is_excluded(path: str, client: str) -> bool:
     if not known["excluded"]:
         return False
     with sources.open_source(path) as read:
-        excluded = [switches.is_excluded(known, folder) for folder in folders_in(read, clients.by_name(client))]
-    return bool(excluded) and all(excluded)
+        excluded = (switches.is_excluded(known, folder) for folder in folders_in(read, clients.by_name(client)))
+        return next(excluded, False) and all(excluded)  # reads only up to a folder that is not excluded
 
 
 @app.command("observe")

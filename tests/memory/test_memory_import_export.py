@@ -55,6 +55,11 @@ def test_an_export_holds_everything(exported: str) -> None:
     assert (rows[0]["category"], rows[0]["tags"], rows[0]["project"]) == ("jc:system-architecture", ["a", "b"], "p")
 
 
+def test_an_export_may_be_of_a_collection(run: Run, exported: str) -> None:
+    of_one = [line + "\n" for line in exported.splitlines() if json.loads(line)["collection"] == "episodes"]
+    assert run("memory", "export", "--collection", "episodes").out == "".join(of_one) != ""
+
+
 def test_an_export_makes_the_same_store_again(run: Run, tmp_path: Path, exported: str) -> None:
     elsewhere = {"JOELCLAW_HOME": str(tmp_path / "elsewhere"), "JOELCLAW_NOW_MS": str(NOW_MS + 99_000_000)}
     assert run("memory", "import", "-", stdin=exported, env=elsewhere).result["added"] == 4

@@ -446,7 +446,7 @@ def test_past_sessions_are_offered(
 ) -> None:
     past_session(user)
     done = answering(home, user, project, answer, *words)
-    question = "1 past session found (claude), 0.1 MB: archive now? [Y/n]"
+    question = "1 past session found (claude), 925 bytes: archive now? [Y/n]"
     assert (question in done.out) == ("--yes" not in words), done
     assert ("joelclaw memory archive --all" in done.out) == (not taken)
     assert run("recall", "raise the lease").result["count"] == taken
