@@ -13,8 +13,6 @@ from core.errors import OTHER_HOME, Failure
 from core.redaction import redact
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from contextlib import AbstractContextManager
     from typing import Literal, TypedDict
 
     Scope = Literal["everywhere", "project", "session"]
@@ -97,7 +95,7 @@ def is_excluded(switches: Switches, cwd: str) -> bool:
 
 def turn_off(scope: Scope, name: str) -> tuple[OffPeriod, bool]:
     """Switch something off. Returns its period and whether it was on before. Raises Failure: SWITCHES_UNWRITABLE."""
-    with _edited() as switches:
+    with _Edited() as switches:
         for period in _current(switches, scope, name):
             return period, False
         new = _period(scope, name, clock.now_ms(), None)
@@ -107,7 +105,7 @@ def turn_off(scope: Scope, name: str) -> tuple[OffPeriod, bool]:
 
 def turn_on(scope: Scope, name: str) -> bool:
     """Switch something on again; returns whether it was off. Raises as `turn_off`."""
-    with _edited() as switches:
+    with _Edited() as switches:
         current = _current(switches, scope, name)
         for period in current:
             period["until"] = max(clock.now_ms(), period["since"])
@@ -119,7 +117,7 @@ def rename_project(former: str, name: str, *, is_kept: bool) -> int:
 
     `is_kept`: the former name stays off as well.
     """
-    with _edited() as switches:
+    with _Edited() as switches:
         renamed = [row for row in switches["silences"] if row["scope"] == "project" and row["name"] == former]
         if is_kept:
             switches["silences"] += [row.copy() for row in renamed]
@@ -133,32 +131,39 @@ def set_excluded(folder: str, *, is_excluded: bool) -> bool:
 
     Raises as `turn_off`.
     """
-    with _edited() as switches:
+    with _Edited() as switches:
         before = set(switches["excluded"])
         after = before | {folder} if is_excluded else before - {folder}
         switches["excluded"] = sorted(after)
         return after != before
 
 
-def _edited() -> AbstractContextManager[Switches]:
+class _Edited:
     """The switches, to be changed under the file's lock; then they are written. Raises Failure."""
-    from contextlib import contextmanager  # not for hooks, which only read
 
-    @contextmanager
-    def edited() -> Iterator[Switches]:
+    def __enter__(self) -> Switches:
+        self._lock = files.FileLock(path() + ".lock", wait_s=2.0)
         try:
-            with files.FileLock(path() + ".lock", wait_s=2.0):
-                switches = load()[0]
-                before = json_text.dumps(switches)
-                yield switches
-                after = json_text.dumps(switches)
-                if after != before:
-                    files.write_whole(path(), after.encode("utf-8", "surrogatepass"))
+            self._lock.__enter__()
         except (OSError, files.LockTimeout) as error:
-            why = (isinstance(error, OSError) and error.strerror) or "another command is changing it"
-            raise Failure("SWITCHES_UNWRITABLE", f"{path()} cannot be written: {why}", OTHER_HOME) from None
+            raise _unwritable(error) from None
+        self._switches = load()[0]
+        self._before = json_text.dumps(self._switches)
+        return self._switches
 
-    return edited()
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        try:
+            if kind is None and json_text.dumps(self._switches) != self._before:
+                files.write_whole(path(), json_text.dumps(self._switches).encode("utf-8", "surrogatepass"))
+        except OSError as error:
+            raise _unwritable(error) from None
+        finally:
+            self._lock.__exit__()
+
+
+def _unwritable(error: Exception) -> Failure:
+    why = (isinstance(error, OSError) and error.strerror) or "another command is changing it"
+    return Failure("SWITCHES_UNWRITABLE", f"{path()} cannot be written: {why}", OTHER_HOME)
 
 
 def _period(scope: Scope, name: str, since: int, until: int | None) -> OffPeriod:

@@ -166,23 +166,23 @@ def off(session: OneSession = None, project: shared.FolderProject = False, every
     with suppress(sqlite.StoreError, OSError):
         if session and not (has_state(name) or sessions.is_archived(sqlite.open_or_empty(), name)):
             resume = "resume; no such session is known yet: check the spelling"
-    steps = [*_steps_if_damaged(), step(_on_command(scope, name), resume)]
+    warning = _warning_if_damaged()
     switched, changed = switches.turn_off(scope, name)
     result = {"scope": scope, "name": name, "off": True, "since": clock.iso(switched["since"]), "changed": changed}
     message = "is off: hooks do not inject, recall, archive or save anything; recall and memory write still work."
-    return _switched("switch.off", result, steps, message)
+    return _switched("switch.off", result | warning, [step(_on_command(scope, name), resume)], message)
 
 
 @app.command("on")
 def on(session: OneSession = None, project: shared.FolderProject = False, everywhere: Everywhere = False) -> Answer:
     """Turn joelclaw on again. The conversation in between is not archived."""
     scope, name = _scope(session, project, everywhere)
-    steps = _steps_if_damaged()
+    warning = _warning_if_damaged()
     result: dict[str, Any] = {"scope": scope, "name": name, "off": False, "changed": switches.turn_on(scope, name)}
     left = [row for row in switches.load()[0]["silences"] if row["until"] is None]
     result["stillOff"] = [{"scope": row["scope"], "name": row["name"]} for row in left]
-    steps += [step(_on_command(row["scope"], row["name"]), "this is still off") for row in left[:5]]
-    return _switched("switch.on", result, steps, "is on.")
+    steps = [step(_on_command(row["scope"], row["name"]), "this is still off") for row in left[:5]]
+    return _switched("switch.on", result | warning, steps, "is on.")
 
 
 def _switched(action: str, result: dict[str, Any], steps: list[Any], message: str) -> Answer:
@@ -195,11 +195,11 @@ def _switched(action: str, result: dict[str, Any], steps: list[Any], message: st
     return Answer(result, steps, message=message)
 
 
-def _steps_if_damaged() -> list[Any]:
-    """What to do if the file of the switches is damaged, after it is set aside."""
+def _warning_if_damaged() -> dict[str, Any]:
+    """For the result: what to do if the file of the switches is damaged, after it is set aside."""
     _, aside = switches.load()
-    about = f"{aside} was damaged: repeat what it switched off or excluded"
-    return [step("joelclaw doctor", about)] if aside else []
+    about = f"{files.SWITCHES} was damaged and is now {aside}; repeat what it switched off or excluded"
+    return {"warnings": [about]} if aside else {}
 
 
 def _scope(session: str | None, of_project: bool, everywhere: bool) -> "tuple[switches.Scope, str]":
@@ -214,8 +214,7 @@ def _scope(session: str | None, of_project: bool, everywhere: bool) -> "tuple[sw
             if not has_state(name):
                 name = sessions.whole_id(sqlite.open_or_empty(), name) or name
         return "session", name
-    folder_project = redact(project.name_of(files.current_folder()))[0]
-    if not folder_project:
+    if not (folder_project := redact(project.name_of(files.current_folder()))[0]):
         about = "the command runs in no session, and the current folder belongs to no project"
         raise Failure("SWITCH_NO_SCOPE", about, "go to a folder of the project, or give --session ID or --everywhere")
     return "project", folder_project
@@ -234,15 +233,15 @@ def exclude(
     """Never archive what happens in a folder."""
     if (folder is not None) + list + (remove is not None) > 1:
         raise wrong_usage("FOLDER, --list and --remove cannot be used together", "give one of them")
-    steps = _steps_if_damaged()
+    warning = _warning_if_damaged()
     known = switches.load()[0]["excluded"]
     if list:
-        return Answer({"excluded": known}, steps, message="" if known else "No folder is excluded.")
+        return Answer({"excluded": known, **warning}, message="" if known else "No folder is excluded.")
     if remove is not None:
         names = (os.path.realpath(os.path.expanduser(remove)), remove.rstrip("/"))
         path = next((path for path in names if path in known), "")
         if not path:
-            fix = steps[0]["description"] if steps else "see joelclaw exclude --list"
+            fix = warning["warnings"][0] if warning else "see joelclaw exclude --list"
             raise Failure("EXCLUDE_NOT_EXCLUDED", f"{remove} is not excluded", fix)
         changed = switches.set_excluded(path, is_excluded=False)
         return Answer({"path": path, "excluded": False, "changed": changed, "archivedBefore": []})
@@ -255,10 +254,9 @@ def exclude(
         raise wrong_usage("the path contains a secret, which would be stored", "rename it, or exclude one above it")
     changed = switches.set_excluded(path, is_excluded=True)
     archived = sessions.below(sqlite.open_or_empty(), dict.fromkeys((path, os.path.abspath(folder or "."))))
-    result = {"path": path, "excluded": True, "changed": changed, "archivedBefore": archived}
+    result = {"path": path, "excluded": True, "changed": changed, "archivedBefore": archived, **warning}
     gone = "" if os.path.isdir(path) else f"{path} does not exist; it is excluded anyway. Check the spelling."
-    steps.append(step(f"joelclaw exclude --remove {quoted(path)}", gone or "archive it again"))
-    return Answer(result, steps)
+    return Answer(result, [step(f"joelclaw exclude --remove {quoted(path)}", gone or "archive it again")])
 
 
 # completion, mcp

@@ -200,7 +200,7 @@ def test_a_command_says_that_it_sets_a_damaged_file_aside(run: Run, home: Path, 
     (home / "switches.json").write_bytes(b"{")
     done = run(*words.split(), env=at(), cwd=repo, ok="--remove" not in words).out
     (aside,) = home.glob("switches.json.damaged-*")
-    assert f"{aside} was damaged" in done
+    assert f"switches.json was damaged and is now {aside}; repeat what" in done
 
 
 def test_a_switch_with_a_key_of_a_newer_version_stays(run: Run, home: Path, repo: Path) -> None:
