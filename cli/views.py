@@ -8,8 +8,7 @@ from rich.console import RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from cli.commands import recall_hot
-from cli.output import Answer, step
+from cli.output import Answer
 from cli.terminal import View, label, line, pairs, plain, present, safe, values
 from core.quoting import clip, counted, shown_id
 from core.words import query_terms
@@ -33,8 +32,6 @@ def hits(answer: Answer) -> View:
     if result["hits"]:
         dropped = f"{result['droppedByTrustPass']} left out" if result["droppedByTrustPass"] else ""
         yield line((f"top {result['count']} of {result['found']}", "dim"), (dropped, "dim"), fit="cut")
-        if recall_hot.last_recall()["hits"] == [hit["id"] for hit in result["hits"]]:  # else it could not be saved
-            answer.next_actions = [step("joelclaw recall show 1", answer.next_actions[0]["description"])]
     else:
         yield safe(f"No results for {result['query'][:120]!r}.", "yellow")
     if "fallback" in result:
@@ -98,9 +95,7 @@ def doctor(answer: Answer) -> View:
     result = answer.result
     bad = [finding for finding in result["findings"] if finding["severity"] in ("warning", "error")]
     yield _verdict(bad, not result["errors"], f", {result['fixed']} repaired" if result["fixed"] else "")
-    checked = {
-        name: "installed" if about["installed"] else "not installed" for name, about in result["clients"].items()
-    }
+    checked = {name: "installed" if row["installed"] else "not installed" for name, row in result["clients"].items()}
     for name, about in result["subjects"].items():
         checked[name] = about.get("path", "checked") if about.get("exists", True) else "none yet"
     yield pairs(checked)
@@ -126,11 +121,11 @@ def _problems(findings: Sequence[dict[str, Any]]) -> View:
 
 def install(answer: Answer) -> View:
     """The changes planned, or the clients with the changes made."""
+    agents = answer.result["agents"]
     if answer.result["dryRun"]:
-        yield from changes(file for agent in answer.result["agents"] for file in (agent, *agent["also"]))
-    for agent in answer.result["agents"]:
-        agent["path"] = [agent["path"], *(file["path"] for file in agent["also"])]
-    yield from values(answer)
+        yield from changes(file for agent in agents for file in (agent, *agent["also"]))
+    shown = [{**agent, "path": [agent["path"], *(file["path"] for file in agent["also"])]} for agent in agents]
+    yield from values(Answer({**answer.result, "agents": shown}))
 
 
 def changes(changed: Iterable[dict[str, Any]]) -> View:
@@ -191,14 +186,13 @@ def event(row: Mapping[str, Any]) -> RenderableType:
     style = _LEVEL_STYLES[row["level"]]
     known = {name: value for name, value in row["metadata"].items() if value is not None and name != "steps"}
     about = " · ".join(f"{label(name)} {clip(plain(value, name), 80)}" for name, value in known.items())
-    took = "" if row["duration_ms"] is None else plain(row["duration_ms"], "duration_ms")
     return line(
         (plain(row["ts"]), "dim"),
         (f"{row['sessionId'][:8]:8}  {row['client'][:8]:8}  {row['project'][:16]:16}", "cyan"),
         ("" if row["level"] == "info" else row["level"], style),
         (row["action"], style),
         (" ".join((row["error"] or "").split()), style),
-        (took, "magenta"),
+        ("" if row["duration_ms"] is None else plain(row["duration_ms"], "duration_ms"), "magenta"),
         (row["component"], "dim"),
         (" ".join(about.split()), "dim"),
     )

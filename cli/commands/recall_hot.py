@@ -53,20 +53,19 @@ def recall(**options: Any) -> Answer | int:
     if options["by"]:
         _best_by_session(result, options["limit"])
     recalls.save(counting=True)
-    _save_last(result)
+    is_saved = _save_last(result)
     if options["verbatim"]:
         return write_verbatim("".join(found["observation"] + "\n" for found in result["hits"]))
     if not result["hits"] and (lost := files.store_loss):
         result["warnings"] = [runnable(f"{lost.message}; {lost.fix}")]
-    raw = None
-    if options["raw"]:
-        raw = "\n".join(hit.line(found, result["preferredProject"] or "") for found in result["hits"])
+    lines = (hit.line(found, result["preferredProject"] or "") for found in result["hits"])
+    raw = "\n".join(lines) if options["raw"] else None
     code = int(options["exit_code"] and not result["hits"])
-    return Answer(result, [_next_action(result)], raw, view="cli.views:hits", exit_code=code)
+    return Answer(result, [_next_action(result, is_saved=is_saved)], raw, view="cli.views:hits", exit_code=code)
 
 
-def _save_last(result: dict[str, Any]) -> None:
-    """Save which hits a recall found, so that `show 2` finds them."""
+def _save_last(result: dict[str, Any]) -> bool:
+    """Save which hits a recall found, so that `show 2` finds them; returns whether that was possible."""
     last: dict[str, Any] = {
         "at": clock.now_ms(), "folder": redact(files.current_folder())[0], "query": log.query_excerpt(result["query"]),
         "hits": [found["id"] for found in result["hits"]],
@@ -79,8 +78,9 @@ def _save_last(result: dict[str, Any]) -> None:
         with open(files.open_anew(path, os.O_WRONLY), "wb", buffering=0) as file:
             file.write(json_text.dumps(last).encode() + b"\n")  # behind it, another recall may leave a longer rest
             file.truncate()
+        return True
     except OSError:  # the recall is answered all the same
-        pass
+        return False
 
 
 def last_recall() -> dict[str, Any]:
@@ -237,9 +237,11 @@ def _best_by_session(result: Any, limit: int | None) -> None:
     result["count"] = len(result["hits"])
 
 
-def _next_action(result: dict[str, Any]) -> NextAction:
+def _next_action(result: dict[str, Any], *, is_saved: bool) -> NextAction:
     if result["hits"]:
         about = "the conversation around the best hit, with its calls"
+        if is_saved and is_for_person():
+            return step("joelclaw recall show 1", about)
         return template("joelclaw recall show <id>", about, "its id", result["hits"][0]["id"])
     if result["droppedByTrustPass"]:
         command = "joelclaw recall <query> --include-hold --include-discard"
