@@ -24,7 +24,7 @@ STORE = files.STORE
 
 
 def write(target: str, *, force: bool) -> dict[str, Any]:
-    """Write a backup of the home to a file with mode 0600, completely or not at all; returns its manifest."""
+    """Write a backup of the home to a file with mode 0600, completely or not at all; returns facts about it."""
     home = os.path.realpath(files.home())
     path = os.path.realpath(target)
     folder = os.path.dirname(path)
@@ -41,11 +41,12 @@ def write(target: str, *, force: bool) -> dict[str, Any]:
         raise lost
     with reported("BACKUP", path), _work_folder(path, "backup") as work:
         written = os.path.join(work, "tar")
-        manifest = _write_tar(home, written, os.path.join(work, STORE))
+        manifest, memories = _write_tar(home, written, os.path.join(work, STORE))
         size = os.stat(written).st_size
         os.replace(written, path)
     about = {"file": path, "bytes": size, "files": len(manifest["members"])}
-    return {**about, **manifest, "counts": _shown_counts(manifest)}
+    about |= {name: manifest[name] for name in ("joelclaw", "schema", "createdAt")}
+    return {**about, "counts": _shown_counts(manifest["counts"], memories)}
 
 
 def restore(file: str, into: str, *, force: bool, verify_only: bool) -> dict[str, Any]:
@@ -55,11 +56,13 @@ def restore(file: str, into: str, *, force: bool, verify_only: bool) -> dict[str
     source = os.path.realpath(file)
     target = os.path.realpath(into)
     aside: list[str] = []
+    memories = 0
     with reported("RESTORE", target), _work_folder(source if verify_only else target, "restoring") as work:
         manifest = _unpack(file, work)
         store = os.path.join(work, STORE)
         if os.path.exists(store):
-            if store_file.examine(store)[1] != manifest["counts"]:
+            _, counts, memories = store_file.examine(store)
+            if counts != manifest["counts"]:
                 raise _damaged("its store does not match the manifest")
             store_file.set_wal(store)
         if not verify_only:
@@ -69,7 +72,7 @@ def restore(file: str, into: str, *, force: bool, verify_only: bool) -> dict[str
     return {
         "file": source, "verified": True, "restored": not verify_only, "home": None if verify_only else target,
         "keptAside": aside, **{name: manifest[name] for name in ("createdAt", "joelclaw", "schema")},
-        "files": len(manifest["members"]), "counts": _shown_counts(manifest),
+        "files": len(manifest["members"]), "counts": _shown_counts(manifest["counts"], memories),
     }  # fmt: skip
 
 
@@ -98,10 +101,10 @@ def _work_folder(path: str, kind: str) -> Iterator[str]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _write_tar(home: str, path: str, store: str) -> dict[str, Any]:
-    """Write the backup of a home; returns its manifest. `store` is a path for a copy of the store."""
+def _write_tar(home: str, path: str, store: str) -> tuple[dict[str, Any], int]:
+    """Write the backup of a home; returns its manifest and the number of memories. `store`: for a copy of the store."""
     members: list[dict[str, Any]] = []
-    schema = purged = 0
+    schema = memories = 0
     counts: dict[str, int] = {}
     with _new_file(path) as file:
         with tarfile.open(fileobj=file, mode="w:gz", compresslevel=1, format=tarfile.PAX_FORMAT) as tar:
@@ -111,15 +114,15 @@ def _write_tar(home: str, path: str, store: str) -> dict[str, Any]:
                     data, changed = files.read_file(path), os.stat(path).st_mtime
                     members.append(_add(tar, name, io.BytesIO(data), changed))
             if store_file.copy(store):
-                schema, counts, purged = store_file.examine(store)
+                schema, counts, memories = store_file.examine(store)
                 with open(store, "rb") as member:
                     members.append(_add(tar, STORE, member))
             manifest = {"format": FORMAT, "joelclaw": VERSION, "schema": schema, "createdAt": clock.iso(clock.now_ms())}
-            manifest |= {"counts": counts, "purged": purged, "members": members}
+            manifest |= {"counts": counts, "members": members}
             _add(tar, MANIFEST, io.BytesIO(json.dumps(manifest).encode()))
         file.flush()
         os.fsync(file.fileno())
-    return manifest
+    return manifest, memories
 
 
 def _new_file(path: str) -> IO[bytes]:
@@ -179,7 +182,6 @@ def _unpack(file: str, folder: str) -> dict[str, Any]:
         listed = {str(member["name"]): member["bytes"] for member in manifest["members"]}
         needed = ("createdAt", "joelclaw", "schema", "counts", "members")
         checked: dict[str, Any] = {name: manifest[name] for name in needed}
-        checked["purged"] = int(manifest.get("purged", 0))
     except (tarfile.TarError, gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise _damaged(f"{error}"[:200] or type(error).__name__) from None
     except (ValueError, LookupError, TypeError, RecursionError):
@@ -219,10 +221,9 @@ def _replace(staging: str, target: str) -> list[str]:
     return [aside] if aside else []
 
 
-def _shown_counts(manifest: dict[str, Any]) -> dict[str, int]:
+def _shown_counts(rows: dict[str, int], memories: int) -> dict[str, int]:
     shown = {"document": "memories", "event": "events", "session": "sessions", "call": "toolCalls"}
-    counts = {name: manifest["counts"][table] for table, name in shown.items() if table in manifest["counts"]}
-    return counts | {"memories": counts["memories"] - manifest["purged"]} if counts else counts
+    return {name: memories if table == "document" else rows[table] for table, name in shown.items() if table in rows}
 
 
 def _damaged(what: str) -> Failure:

@@ -152,8 +152,7 @@ def prune(confirmed: shared.Confirmed = None) -> Answer | int:
     if expired and not agrees(Answer(preview, message="Would be deleted permanently:")):
         return Answer({}, message="Cancelled; nothing was deleted.")
     result = deletion.prune(db, settings, background=in_background, dry_run=False)
-    result["sessionStates"] = expire_states(expiry, dry_run=False)
-    return Answer(result)
+    return Answer(result | {"sessionStates": expire_states(expiry, dry_run=False)})
 
 
 @app.command("backup")
@@ -164,9 +163,7 @@ def backup(
     """Copy memory, sessions and settings into one file."""
     from session import backup as backups  # loads readers of tar and gzip
 
-    result = backups.write(file, force=force)
-    del result["members"], result["format"], result["purged"]
-    return Answer(result)
+    return Answer(backups.write(file, force=force))
 
 
 @app.command("restore")

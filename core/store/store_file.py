@@ -60,13 +60,11 @@ def vector_extension() -> str | None:
 def counts(db: apsw.Connection) -> dict[str, dict[str, int]]:
     """Per collection: the number of documents by verdict, and of forgotten ones that were not purged."""
     result = {name: dict.fromkeys(VERDICTS, 0) for name in COLLECTIONS}
-    counted = "SELECT collection, forgotten, verdict, sum(documents) FROM tally GROUP BY 1, 2, 3"
+    sql = "SELECT collection, forgotten, verdict, sum(documents) FROM tally GROUP BY 1, 2, 3"
     # the index of global documents finds the purged ones, which have no project
     purged = f"project = '' AND session_id = '' AND {KINDS['memories'].is_purged}"
-    counted += (
-        f" UNION ALL SELECT rowid >> {COLLECTION_SHIFT}, 1, '', -count(*) FROM document WHERE {purged} GROUP BY 1"
-    )
-    for code, forgotten, verdict, number in db.execute(counted):
+    sql += f" UNION ALL SELECT rowid >> {COLLECTION_SHIFT}, 1, '', -count(*) FROM document WHERE {purged} GROUP BY 1"
+    for code, forgotten, verdict, number in db.execute(sql):
         entry = result[NAME_OF[code]]
         for counted in ("forgotten",) if forgotten else ("total", verdict):
             entry[counted] = entry.get(counted, 0) + number
@@ -201,9 +199,9 @@ def copy(target: str) -> bool:
 
 
 def examine(path: str) -> tuple[int, dict[str, int], int]:
-    """Check every page of a store file that no process has open; returns schema, rows by table, and purged documents.
+    """Check every page of a store file that no process has open.
 
-    Nothing is written. Raises Failure.
+    Returns its schema, rows by table, and number of memories, without purged ones. Writes nothing. Raises Failure.
     """
     try:
         db = sqlite.open_unchanged(path)
@@ -219,7 +217,8 @@ def examine(path: str) -> tuple[int, dict[str, int], int]:
                 raise explained("STORE_FOREIGN", path)
             counted = names & {"document", "event", "session", "call", "compaction", "transcript", "vector"}
             rows = {name: int(db.execute(f"SELECT count(*) FROM {name}").get) for name in sorted(counted)}
-            return schema, rows, db.execute(f"SELECT count(*) FROM document WHERE {KINDS['memories'].is_purged}").get
+            memories = f"SELECT count(*) FROM document WHERE NOT ({KINDS['memories'].is_purged})"
+            return schema, rows, int(db.execute(memories).get)
         finally:
             db.close()
     except apsw.Error as error:
