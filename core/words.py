@@ -72,8 +72,7 @@ def is_only_redacted(text: str) -> bool:
     before, *marks = text[:4_000].lower().split("[redacted")
     for around in [before, *(mark.split("]", 1)[-1] for mark in marks)]:
         words = [word for word in around.split() if any(map(str.isalnum, word))]
-        is_label = len(words) == 1 and words[0][-1] in ":=" and "/" not in words[0]
-        if words and not is_label:
+        if len(words) > 1 or any("/" in word or word[-1] not in ":=" for word in words):
             return False
     return bool(marks)
 
