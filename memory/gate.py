@@ -175,7 +175,7 @@ def _judge_by_rules(text: str) -> tuple[str, float, str]:
 
 def _judge_talk(lower: str) -> tuple[str, float, str] | None:
     """The verdict on a text in lower case that opens as talk about the work or is redacted; None for any other."""
-    if words.is_only_redacted(lower):
+    if words.is_only_redacted(lower.removeprefix("task: ")):
         return "discard", 0.9, "nothing but a redacted secret"
     if begins_with(lower, _TOOL_CALLS):
         return "discard", 0.85, "a tool call, not a statement"

@@ -219,7 +219,7 @@ def test_a_discarded_memory_has_a_hint(run: Run, text: str) -> None:
     ("Key: [redacted:password], [REDACTED]", True), ("The key [redacted:password] is old", False),
     ("[redacted the plan of the harbour", False), ("Deploy: fix: [redacted:x]", False),
     ("https://ci.example/job/4?token=[redacted:token]", False), ("Key=[redacted:x]\nOld key: [redacted:x]", False),
-    ("Key=[redacted:x]\nToken: [redacted:x]", True),
+    ("Key=[redacted:x]\nToken: [redacted:x]", True), ("Task: token: [redacted:x]", True),
     ("Done - all", False), ("sure thing\nit runs", True),
     *((text, True) for text in ("Got it! I'll do it.", "Perfect, it works.", "Here's a summary", "Understood. Here",
                                 "Sounds good — next", "You're right, it was", "You’re right, it was", "  ",
