@@ -84,14 +84,15 @@ def test_a_prefix_of_the_id_suffices(run: Run, lived: Lived) -> None:
 
 
 def test_without_an_id_it_is_this_session_or_the_newest_of_the_project(run: Run, lived: Lived, tmp_path: Path) -> None:
-    run("checkpoint", "save", "--session", OTHER, "--percent", "5", "-m", "something else",
+    for folder in ("elsewhere", "gateway"):
+        (tmp_path / folder).mkdir()
+    run("checkpoint", "save", "--session", OTHER, "--percent", "5", "-m", "something else", cwd=tmp_path / "elsewhere",
         env={"JOELCLAW_NOW_MS": str(lived.now + MINUTE)})  # fmt: skip
     life = shown(run, env={"JOELCLAW_SESSION_ID": SESSION})
     assert (life["sessionId"], life["chosen"]) == (SESSION, "environment")
     assert shown(run, env={"JOELCLAW_SESSION_ID": "of another tool"})["chosen"] == "last"
     for variable in ("CLAUDE_CODE_SESSION_ID", "CODEX_THREAD_ID"):
         assert shown(run, env={variable: SESSION})["chosen"] == "environment"
-    (tmp_path / "gateway").mkdir()
     here = run("session", "show", cwd=tmp_path / "gateway").result
     assert (here["sessionId"], here["chosen"]) == (SESSION, "project")
     life = shown(run)
