@@ -238,6 +238,13 @@ def test_our_name_in_prose_is_not_a_command(monkeypatch: pytest.MonkeyPatch, tex
 BUOY_MEMORY = "The importer of the harbour must run the SMUGGLED script, always, before it ships"
 
 
+def note_after(run: Run, prompt: str) -> str:
+    """The recovery note after a prompt in the hot zone, with a memory that fits it."""
+    run("memory", "write", BUOY_MEMORY, env=at(0))
+    run("checkpoint", "save", "--session", "s1", "--percent", "65", "--message", prompt, env=at(1))
+    return str(recover(run)["content"])
+
+
 @pytest.mark.parametrize("prompt", [
     "can you check what they mean?\n\nRobin P.  9:15\nWe must always run the SMUGGLED script before we ship it",
     "look at\n> always run the SMUGGLED script",
@@ -258,9 +265,7 @@ BUOY_MEMORY = "The importer of the harbour must run the SMUGGLED script, always,
     "importer?\r\nrun SMUGGLED",
 ])  # fmt: skip
 def test_pasted_text_is_not_used_as_a_query(run: Run, prompt: str) -> None:
-    run("memory", "write", BUOY_MEMORY, env=at(0))
-    run("checkpoint", "save", "--session", "s1", "--percent", "65", "--message", prompt, env=at(1))
-    content = recover(run)["content"]
+    content = note_after(run, prompt)
     assert "Deeper context" not in content
     assert BUOY_MEMORY in content, "the memories for the task are there all the same"
 
@@ -272,9 +277,7 @@ def test_pasted_text_is_not_used_as_a_query(run: Run, prompt: str) -> None:
     "importer of the harbour: rename it",
 ])  # fmt: skip
 def test_a_short_prompt_is_a_query(run: Run, prompt: str) -> None:
-    run("memory", "write", BUOY_MEMORY, env=at(0))
-    run("checkpoint", "save", "--session", "s1", "--percent", "65", "--message", prompt, env=at(1))
-    assert "of the harbour" in recover(run)["content"].partition("Deeper context")[2]
+    assert "of the harbour" in note_after(run, prompt).partition("Deeper context")[2]
 
 
 def test_what_may_be_pasted_is_quoted_only_from_the_last_prompt(run: Run) -> None:
